@@ -1,0 +1,8 @@
+//! fluxd: a GitOps engine. One library (desired objects and policies → plan → apply → outcome) with three kinds of users:
+//! the daemon that keeps a cluster equal to a git repository, controllers for custom resources, and operators written by
+//! others.
+//!
+//! The rooms and the direction of their imports are described in `ARCHITECTURE.md` and held by `tests/architecture.rs`.
+
+pub mod object;
+pub mod tree;

@@ -1,0 +1,3 @@
+//! The daemon's door.
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! What Kubernetes objects are to us: identity, sets, order, digest, YAML text, origin, policies and ownership marks.
+//!
+//! Everything here is a value or a function of values: no cluster, no files, no clock.
+
+mod glob;
+mod id;
+mod manifest;
+mod marks;
+mod order;
+mod policy;
+mod set;
+pub mod yaml;
+
+pub use glob::Glob;
+pub use id::{CLUSTER_SCOPE, Gvk, IdError, Key, ObjectId};
+pub use manifest::{Digest, Object, ObjectError, Origin};
+pub use marks::{CHECKSUM_ANNOTATION, GC_MARK_LABEL, SyncSet, gc_mark};
+pub use order::{rank, sort_for_apply};
+pub use policy::{Ignore, POLICY_PREFIXES, Policies};
+pub use set::{Duplicate, ObjectSet};

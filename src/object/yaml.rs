@@ -1,0 +1,68 @@
+//! Manifests as text: reading YAML streams by the rules that Kubernetes' own tools use, and writing them.
+
+use serde_json::Value;
+
+/// Bounds that a stream must stay within; hostile input ends in an error that names the bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Size of one stream, in bytes.
+    pub bytes: usize,
+    /// Documents in one stream.
+    pub documents: usize,
+    /// Nesting of collections.
+    pub depth: usize,
+    /// Nodes of one stream, those that aliases repeat counted each time.
+    pub nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 64 << 20, documents: 200_000, depth: 100, nodes: 5_000_000 }
+    }
+}
+
+/// Which reader's rules decide plain scalars and merge keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// YAML 1.1 as kubectl and Flux v1 read it: `yes`, `on`, `y` are booleans, `0777` is octal.
+    #[default]
+    Kubernetes,
+    /// As kustomize reads it: only `true` and `false` are booleans.
+    Kustomize,
+}
+
+/// One document of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The content as JSON; `null` for an empty document.
+    pub value: Value,
+    /// Line of its first content, counted from 1.
+    pub line: u32,
+    /// For a document of a kind that ends in `List`: the line of each element of `items`.
+    pub item_lines: Vec<u32>,
+}
+
+/// Why a stream could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("yaml: line {line}: {message}")]
+pub struct YamlError {
+    /// Line, counted from 1.
+    pub line: u32,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Reads a stream of documents.
+///
+/// # Errors
+/// On bad syntax and on every bound of `limits`.
+pub fn read(text: &[u8], dialect: Dialect, limits: &Limits) -> Result<Vec<Document>, YamlError> {
+    let _ = (text, dialect, limits);
+    Err(YamlError { line: 0, message: "not built yet".into() })
+}
+
+/// Writes one document, without `---`, keys sorted, in a form every YAML 1.1 and 1.2 reader takes back unchanged.
+pub fn write(value: &Value) -> String {
+    let _ = value;
+    String::new()
+}
