@@ -93,7 +93,11 @@ impl FromStr for ObjectId {
         let bad = || IdError(s.to_owned());
         let (head, name) = s.split_once('/').ok_or_else(bad)?;
         let Some((namespace, kind)) = head.split_once(':') else {
-            return if is_word(head, "") && is_word(name, "") { Ok(Self::new(Some(head), "service", name)) } else { Err(bad()) };
+            return if is_word(head, "") && is_word(name, "") {
+                Ok(Self::new(Some(head), "service", name))
+            } else {
+                Err(bad())
+            };
         };
         let ok = (namespace == CLUSTER_SCOPE || is_word(namespace, "")) && is_word(kind, "") && is_word(name, ".:");
         if ok { Ok(Self::new(Some(namespace), kind, name)) } else { Err(bad()) }

@@ -90,7 +90,12 @@ impl Object {
     pub fn new(value: &Value, origin: Origin) -> Result<Self, ObjectError> {
         let top = value.as_object().ok_or_else(|| ObjectError::NotAMapping(origin.clone(), type_name(value)))?;
         let empty = serde_json::Map::new();
-        let wrong = |field, expected, found: &Value| ObjectError::Field { origin: origin.clone(), field, expected, found: type_name(found) };
+        let wrong = |field, expected, found: &Value| ObjectError::Field {
+            origin: origin.clone(),
+            field,
+            expected,
+            found: type_name(found),
+        };
         let text = |map: &serde_json::Map<String, Value>, key: &str, field: &'static str| match map.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(s)) => Ok(Some(s.clone()).filter(|s| !s.is_empty())),
@@ -142,7 +147,12 @@ impl Object {
 
     /// The API server's key, given the namespace that the object really has.
     pub fn key(&self, namespace: Option<&str>) -> Key {
-        Key { group: self.gvk.group.clone(), kind: self.gvk.kind.clone(), namespace: namespace.map(Into::into), name: self.name.clone() }
+        Key {
+            group: self.gvk.group.clone(),
+            kind: self.gvk.kind.clone(),
+            namespace: namespace.map(Into::into),
+            name: self.name.clone(),
+        }
     }
 
     /// Policies from its annotations.

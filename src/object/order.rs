@@ -7,7 +7,13 @@ pub fn rank(kind: &str) -> u8 {
     match kind.to_lowercase().as_str() {
         "namespace" => 0,
         "customresourcedefinition" | "serviceaccount" | "clusterrole" | "role" | "persistentvolume" | "service" => 1,
-        "resourcequota" | "limitrange" | "secret" | "configmap" | "rolebinding" | "clusterrolebinding" | "persistentvolumeclaim"
+        "resourcequota"
+        | "limitrange"
+        | "secret"
+        | "configmap"
+        | "rolebinding"
+        | "clusterrolebinding"
+        | "persistentvolumeclaim"
         | "ingress" => 2,
         "daemonset" | "deployment" | "replicationcontroller" | "replicaset" | "job" | "cronjob" | "statefulset" => 3,
         _ => 4,
