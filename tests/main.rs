@@ -1,1 +1,3 @@
+//! All integration tests in one binary, so that the crate is linked once.
 
+mod architecture;
