@@ -5,4 +5,5 @@
 //! The rooms and the direction of their imports are described in `ARCHITECTURE.md` and held by `tests/architecture.rs`.
 
 pub mod object;
+pub mod runtime;
 pub mod tree;

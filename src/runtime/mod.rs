@@ -1,0 +1,12 @@
+//! The frame of a process: stop signals, named tasks, child processes, back-off, liveness, leadership and logging. It
+//! knows nothing of git, Kubernetes objects or flags.
+
+pub mod process;
+
+mod backoff;
+mod stop;
+mod tasks;
+
+pub use backoff::{Backoff, parse_retry_after};
+pub use stop::Stop;
+pub use tasks::{Scoped, TaskError, TaskFailure, Tasks, blocking, scoped};
