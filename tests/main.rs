@@ -1,3 +1,14 @@
-//! All integration tests in one binary, so that the crate is linked once.
+//! All integration tests in one binary, so that the crate is linked once and one control plane serves them all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    unreachable_pub,
+    reason = "tests start processes, read the environment and stop at the first surprise; the lints guard the daemon"
+)]
 
 mod architecture;
+mod flows;
+#[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
+mod rig;

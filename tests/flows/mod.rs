@@ -1,0 +1,3 @@
+//! Whole flows: real git, a real API server, the built program.
+
+mod rig;
