@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod engine;
+pub mod cluster;
 pub mod object;
 pub mod operator;
 pub mod plan;

@@ -1,0 +1,27 @@
+//! The only room that talks to the API server about managed objects: what kinds there are, what of ours is live, apply,
+//! take-over and deletion. It decides nothing: no plan, no order, no policy of deletion.
+
+mod apply;
+mod client;
+mod discover;
+mod error;
+mod holds;
+mod kinds;
+mod live;
+mod normalise;
+mod read;
+mod settings;
+mod values;
+mod watch;
+mod write;
+
+pub use apply::{Applied, ApplyOptions};
+pub use client::{Cluster, ConnectError, client};
+pub use error::{Cause, ErrorKind, RequestError};
+pub use holds::Foreign;
+pub use kinds::{KindInfo, Kinds, Unresolved};
+pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
+pub use normalise::normalise;
+pub use read::{MarkedRead, ReadFailure};
+pub use settings::{OnRequest, Owns, Settings, Validation};
+pub use write::Deleted;

@@ -1,0 +1,103 @@
+//! What a connection to a cluster needs to be told: who we are, what is ours, what to leave alone, and bounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::object::{Glob, Key};
+
+/// How strictly the API server checks the fields of what we apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Validation {
+    /// Unknown and duplicate fields are errors.
+    #[default]
+    Strict,
+    /// They are warnings.
+    Warn,
+    /// They are dropped in silence.
+    Ignore,
+}
+
+impl Validation {
+    /// The value of the request parameter `fieldValidation`.
+    pub(super) fn parameter(self) -> &'static str {
+        match self {
+            Self::Strict => "Strict",
+            Self::Warn => "Warn",
+            Self::Ignore => "Ignore",
+        }
+    }
+}
+
+/// Decides by key and mark whether an object with our label is ours (objects of other sync sets carry other marks).
+pub type Owns = Arc<dyn Fn(&Key, &str) -> bool + Send + Sync>;
+
+/// Hears of every finished request: the verb (`get`, `list`, `watch`, `patch`, `delete`) and the HTTP status, 0 when there
+/// was no answer.
+pub type OnRequest = Arc<dyn Fn(&'static str, u16) + Send + Sync>;
+
+/// How a cluster is worked with.
+#[derive(Clone)]
+pub struct Settings {
+    /// Field manager of everything we write.
+    pub field_manager: String,
+    /// Label that every object of ours carries, and by whose presence reads select.
+    pub mark_label: String,
+    /// Says which marked objects are ours; others are never stored.
+    pub owns: Owns,
+    /// Namespaces we may look at; empty means all (fluxd-v1 §5.8).
+    pub allow_namespaces: Vec<String>,
+    /// Kinds left out of reads: globs over `⟨group/version⟩/` and `⟨group/version⟩/⟨Kind⟩` (fluxd-v1 §5.7).
+    pub exclude: Vec<Glob>,
+    /// How strictly fields are checked.
+    pub validation: Validation,
+    /// Most requests that one bulk read keeps in flight.
+    pub concurrency: usize,
+    /// Longest time for one request; several may be made within a call's deadline.
+    pub request_timeout: Duration,
+    /// Objects per page of a list.
+    pub page_size: u32,
+    /// Hears of every request.
+    pub on_request: OnRequest,
+}
+
+impl Settings {
+    /// Usual values: strict validation, 16 reads in flight, 30 s per request, pages of 500, no restriction.
+    pub fn new(field_manager: &str, mark_label: &str, owns: Owns) -> Self {
+        Self {
+            field_manager: field_manager.to_owned(),
+            mark_label: mark_label.to_owned(),
+            owns,
+            allow_namespaces: Vec::new(),
+            exclude: Vec::new(),
+            validation: Validation::default(),
+            concurrency: 16,
+            request_timeout: Duration::from_secs(30),
+            page_size: 500,
+            on_request: Arc::new(|_, _| {}),
+        }
+    }
+
+    /// Whether an object in this namespace (or the Namespace itself) may be looked at.
+    pub fn is_allowed(&self, key: &Key) -> bool {
+        if self.allow_namespaces.is_empty() {
+            return true;
+        }
+        let listed = |n: &str| self.allow_namespaces.iter().any(|allowed| allowed == n);
+        match &key.namespace {
+            Some(namespace) => listed(namespace),
+            None if key.group.is_empty() && key.kind == "Namespace" => listed(&key.name),
+            None => true,
+        }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("field_manager", &self.field_manager)
+            .field("mark_label", &self.mark_label)
+            .field("allow_namespaces", &self.allow_namespaces)
+            .field("exclude", &self.exclude)
+            .finish_non_exhaustive()
+    }
+}
