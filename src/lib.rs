@@ -5,8 +5,8 @@
 //! The rooms and the direction of their imports are described in `ARCHITECTURE.md` and held by `tests/architecture.rs`.
 
 pub mod apply;
-pub mod engine;
 pub mod cluster;
+pub mod engine;
 pub mod object;
 pub mod operator;
 pub mod plan;

@@ -183,7 +183,9 @@ fn classify(e: &RequestError, about: &str) -> ErrorKind {
     if caused("NamespaceTerminating") || (e.status == 403 && says("because it is being terminated")) {
         return ErrorKind::NamespaceTerminating;
     }
-    if (says("admission webhook") && says("denied the request")) || (says("ValidatingAdmissionPolicy") && says("denied")) {
+    if (says("admission webhook") && says("denied the request"))
+        || (says("ValidatingAdmissionPolicy") && says("denied"))
+    {
         return ErrorKind::Denied;
     }
     match e.status {

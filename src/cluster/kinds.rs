@@ -158,7 +158,8 @@ impl Kinds {
             })
         });
         let groups = self.failed_groups.iter().map(|(group, reason)| (group.clone(), reason.clone()));
-        let mut all: Vec<_> = versions.chain(groups).filter(|(gv, _)| !matches_any(exclude, &format!("{gv}/"))).collect();
+        let mut all: Vec<_> =
+            versions.chain(groups).filter(|(gv, _)| !matches_any(exclude, &format!("{gv}/"))).collect();
         all.sort();
         all
     }
@@ -176,5 +177,7 @@ fn matches_any(globs: &[Glob], text: &str) -> bool {
 fn is_excluded(gvk: &Gvk, exclude: &[Glob]) -> bool {
     let never = gvk.group.is_empty() && matches!(gvk.kind.as_str(), "ComponentStatus" | "Endpoints");
     let group_version = gvk.api_version();
-    never || matches_any(exclude, &format!("{group_version}/")) || matches_any(exclude, &format!("{group_version}/{}", gvk.kind))
+    never
+        || matches_any(exclude, &format!("{group_version}/"))
+        || matches_any(exclude, &format!("{group_version}/{}", gvk.kind))
 }
