@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod cluster;
 pub mod engine;
+pub mod generate;
 pub mod object;
 pub mod operator;
 pub mod plan;
