@@ -12,4 +12,5 @@ pub mod object;
 pub mod operator;
 pub mod plan;
 pub mod runtime;
+pub mod source;
 pub mod tree;

@@ -1,0 +1,20 @@
+//! A git repository as fluxd sees it: a bare mirror that is kept fresh, trees read from its objects, and the sync marker
+//! written back. It is the only user of the git program.
+//!
+//! Promises:
+//! - What the remote has is followed, force-pushes and deletions included; nothing is ever merged.
+//! - Nothing of a repository is executed: no hook, no filter, no configuration that travels with the files.
+//! - A mirror that could not be refreshed keeps serving reads; [`Repo::ready`] says whether it is fresh.
+//! - Every run of a program has a deadline, and ends with all that it started.
+//! - No credential appears in an argument list, an error, or a log line.
+
+mod error;
+mod reference;
+mod repo;
+mod settings;
+mod url;
+
+pub use error::{Error, Kind};
+pub use repo::{Commit, Invalid, Repo, Status, Verified};
+pub use settings::{FORWARDED, Settings, SshSettings, Verify, forwarded};
+pub use url::{check_url, equivalent, redact, sanitise_url, v1_url};

@@ -1,0 +1,143 @@
+//! Repository URLs: the form that is shown, the form that is hashed into ownership marks, the form that git gets, and
+//! the equality of two of them (fluxd-v1 §2.12). Pure functions.
+
+use super::Error;
+use super::reference::Reference;
+
+/// Schemes that make a text a URL; anything else is an scp-like address or a local path.
+const SCHEMES: &[&str] = &["ssh", "git", "git+ssh", "http", "https", "ftp", "ftps", "rsync", "file"];
+/// What stands in the place of a credential.
+const REDACTED: &str = "<redacted>";
+
+/// A user name and password taken out of an `http` URL, still percent-encoded as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Credential {
+    pub(super) user: String,
+    pub(super) password: String,
+}
+
+/// The URL as it is shown in the API and in logs: no password, whatever the text looks like.
+pub fn sanitise_url(url: &str) -> String {
+    v1_url(&split_credential(url).0)
+}
+
+/// The URL as Flux v1 printed it, for hashing into ownership marks only: for texts that are no valid URL it can contain a
+/// password.
+pub fn v1_url(url: &str) -> String {
+    parse(url).print()
+}
+
+/// Whether two URLs name the same repository: same host and same path but for one leading `/` and one trailing `.git`.
+/// The scheme and the user do not count.
+pub fn equivalent(a: &str, b: &str) -> bool {
+    let [a, b] = [parse(a), parse(b)];
+    a.host == b.host && trim_path(&a.path) == trim_path(&b.path)
+}
+
+/// Takes passwords out of every URL in a text.
+pub fn redact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after.find(|c: char| c.is_whitespace() || "/'\"<>|".contains(c)).unwrap_or(after.len());
+        let (authority, tail) = after.split_at(end);
+        match authority.rsplit_once('@').map(|(info, host)| (info.split_once(':'), host)) {
+            Some((Some((user, _)), host)) => {
+                out.push_str(&format!("{user}@{host}"));
+            }
+            _ => out.push_str(authority),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Takes passwords out of every URL in a text, and the given secrets wherever they stand.
+pub(super) fn redact_all(text: &str, secrets: &[String]) -> String {
+    let mut text = redact(text);
+    for secret in secrets {
+        text = text.replace(secret.as_str(), REDACTED);
+    }
+    text
+}
+
+/// Refuses URLs that would make git run a command, read an option, or cut a line in two.
+///
+/// # Errors
+/// [`Error::Url`] with the reason.
+pub fn check_url(url: &str) -> Result<(), Error> {
+    let lower = url.to_ascii_lowercase();
+    let reason = if url.chars().any(char::is_control) {
+        "contains a control character"
+    } else if url.starts_with('-') {
+        "starts with `-`, which git would take for an option"
+    } else if lower.starts_with("ext::") || lower.starts_with("fd::") {
+        "names a transport that runs commands; use ssh, https or a path"
+    } else if parse(url).host.starts_with(b"-") {
+        "has a host that starts with `-`, which ssh would take for an option"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Url { reason })
+}
+
+/// Takes the password out of a URL. The credential is given for `http` URLs alone; elsewhere a password has no use.
+pub(super) fn split_credential(url: &str) -> (String, Option<Credential>) {
+    let Some((scheme, rest)) = url.split_once("://") else { return (strip_scp_password(url), None) };
+    let Some(at) = user_info_end(url, rest) else { return (url.to_owned(), None) };
+    let (info, host) = (&rest[..at], &rest[at + 1..]);
+    let Some((user, password)) = info.split_once(':') else { return (url.to_owned(), None) };
+    let is_http = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
+    let credential = Credential { user: user.to_owned(), password: password.to_owned() };
+    let at = if user.is_empty() { "" } else { "@" };
+    let clean = if is_http { format!("{scheme}://{user}{at}{host}") } else { format!("{scheme}://{user}@{host}") };
+    (clean, is_http.then_some(credential))
+}
+
+/// Where the user's part ends: at the last `@` of the authority, or of the whole text when a password with `/`, `?` or `#`
+/// in it made the authority unreadable.
+fn user_info_end(url: &str, rest: &str) -> Option<usize> {
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let is_odd = Reference::parse(url).is_none() || rest.find(['?', '#']) == Some(authority.len());
+    authority.rfind('@').or_else(|| rest.rfind('@').filter(|_| is_odd && authority.contains(':')))
+}
+
+/// `user:password@host:path` is no form that git knows, but one that people write.
+fn strip_scp_password(url: &str) -> String {
+    let Some((user, rest)) = url.split_once(':') else { return url.to_owned() };
+    match rest.split_once('@') {
+        Some((password, host)) if !user.contains(['@', '/']) && !password.contains('/') => format!("{user}@{host}"),
+        _ => url.to_owned(),
+    }
+}
+
+fn parse(url: &str) -> Reference {
+    Reference::parse(url)
+        .filter(|u| SCHEMES.contains(&u.scheme.as_str()))
+        .or_else(|| parse_scp(url))
+        .unwrap_or_else(|| Reference::new("file", None, "", url, ""))
+}
+
+fn parse_scp(url: &str) -> Option<Reference> {
+    let is_host = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    let (place, rest) = url.split_once(':')?;
+    let (user, host) = match place.split_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, place),
+    };
+    let is_user = user.is_none_or(|u| !u.is_empty() && u.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+    let end = rest.bytes().position(|b| !is_host(b) && b != b'/').unwrap_or(rest.len());
+    let (path, query) = rest.split_at(end);
+    if !is_user || host.is_empty() || !host.bytes().all(is_host) || path.is_empty() || query.contains('\n') {
+        return None;
+    }
+    Some(Reference::new("ssh", user, host, path, query.strip_prefix('?').unwrap_or(query)))
+}
+
+fn trim_path(path: &[u8]) -> &[u8] {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    path.strip_suffix(b".git").unwrap_or(path)
+}
