@@ -4,13 +4,16 @@
 //!
 //! The rooms and the direction of their imports are described in `ARCHITECTURE.md` and held by `tests/architecture.rs`.
 
+pub mod api;
 pub mod apply;
 pub mod cluster;
 pub mod engine;
 pub mod generate;
+pub mod health;
 pub mod object;
 pub mod operator;
 pub mod plan;
+pub mod report;
 pub mod runtime;
 pub mod source;
 pub mod tree;

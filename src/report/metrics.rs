@@ -1,0 +1,343 @@
+//! Every metric of the process, in one place: v1's names, labels and buckets (fluxd-v1 §9) and our own `fluxd_*` ones, whose
+//! labels have few values by construction. Serving them is elsewhere.
+//!
+//! A series appears after its first use, as v1's did.
+
+use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::{
+    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+const SYNC_BUCKETS: [f64; 12] = [0.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 240.0];
+const JOB_BUCKETS: [f64; 12] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0];
+/// Stages reach from a no-change plan of a millisecond to a first apply of minutes.
+const STAGE_BUCKETS: [f64; 12] = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
+
+/// A metric that could not be registered or written; a mistake in this file.
+#[derive(Debug, thiserror::Error)]
+#[error("metrics: {0}")]
+pub struct MetricsError(#[from] prometheus::Error);
+
+/// Stages of a pass, as labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Getting commits.
+    Fetch,
+    /// Reading the tree and making objects of it.
+    Generate,
+    /// Reading the cluster.
+    Read,
+    /// Deciding.
+    Plan,
+    /// Writing objects.
+    Apply,
+    /// Deleting objects.
+    Delete,
+    /// Events and status.
+    Report,
+    /// Moving the sync marker.
+    Mark,
+}
+
+impl Stage {
+    /// The label's value.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fetch => "fetch",
+            Self::Generate => "generate",
+            Self::Read => "read",
+            Self::Plan => "plan",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+            Self::Report => "report",
+            Self::Mark => "mark",
+        }
+    }
+}
+
+/// States of desired objects, as labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectState {
+    /// Live as git has it.
+    Synced,
+    /// Could not be applied.
+    Failed,
+    /// Left alone because it or the settings ask for that.
+    Skipped,
+    /// Its delete waits for approval.
+    Held,
+}
+
+impl ObjectState {
+    /// The label's value.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Synced => "synced",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Held => "held",
+        }
+    }
+}
+
+/// The process's metrics and the registry that holds them. Clones share all values.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Registry,
+    sync: HistogramVec,
+    manifests: IntGaugeVec,
+    job: HistogramVec,
+    queue: HistogramVec,
+    queue_length: IntGaugeVec,
+    git_ready: IntGaugeVec,
+    request: HistogramVec,
+    scrapes: IntCounterVec,
+    objects: IntGaugeVec,
+    stage: HistogramVec,
+    api_requests: IntCounterVec,
+    gc_held: IntGaugeVec,
+    drift: IntCounterVec,
+    generator: HistogramVec,
+    last_sync: GaugeVec,
+    paused: IntGaugeVec,
+    shed: IntCounterVec,
+    build: IntGaugeVec,
+}
+
+/// Registers as it builds, so that a metric cannot be forgotten.
+struct Builder(Registry);
+
+impl Builder {
+    fn add<C: Collector + Clone + 'static>(&self, collector: C) -> Result<C, prometheus::Error> {
+        self.0.register(Box::new(collector.clone()))?;
+        Ok(collector)
+    }
+
+    fn histogram(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        buckets: &[f64],
+    ) -> Result<HistogramVec, prometheus::Error> {
+        self.add(HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?)
+    }
+
+    fn gauge(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, prometheus::Error> {
+        self.add(IntGaugeVec::new(Opts::new(name, help), labels)?)
+    }
+
+    fn counter(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, prometheus::Error> {
+        self.add(IntCounterVec::new(Opts::new(name, help), labels)?)
+    }
+}
+
+impl Metrics {
+    /// Makes all metrics; `version` becomes a label of `fluxd_build_info`.
+    ///
+    /// # Errors
+    /// When two definitions clash.
+    pub fn new(version: &str) -> Result<Self, MetricsError> {
+        let build = Builder(Registry::new());
+        build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        let default = prometheus::DEFAULT_BUCKETS;
+        let metrics = Self {
+            sync: build.histogram(
+                "flux_daemon_sync_duration_seconds",
+                "Duration of git-to-cluster synchronisation, in seconds.",
+                &["success"],
+                &SYNC_BUCKETS,
+            )?,
+            manifests: build.gauge(
+                "flux_daemon_sync_manifests",
+                "Number of manifests applied, or failing to apply, at the last synchronisation.",
+                &["success"],
+            )?,
+            job: build.histogram(
+                "flux_daemon_job_duration_seconds",
+                "Duration of job execution, in seconds.",
+                &["success"],
+                &JOB_BUCKETS,
+            )?,
+            queue: build.histogram(
+                "flux_daemon_queue_duration_seconds",
+                "Duration of time spent in the job queue before execution, in seconds.",
+                &[],
+                &JOB_BUCKETS,
+            )?,
+            queue_length: build.gauge(
+                "flux_daemon_queue_length_count",
+                "Count of jobs waiting in the queue to be run.",
+                &[],
+            )?,
+            git_ready: build.gauge("flux_git_ready", "Status of the git repository: 1 ready, 0 not ready.", &[])?,
+            request: build.histogram(
+                "flux_request_duration_seconds",
+                "Time spent serving HTTP requests, in seconds.",
+                &["method", "route", "status_code", "ws"],
+                default,
+            )?,
+            scrapes: build.counter(
+                "promhttp_metric_handler_requests_total",
+                "Total number of scrapes by HTTP status code.",
+                &["code"],
+            )?,
+            objects: build.gauge(
+                "fluxd_objects",
+                "Number of desired objects by state at the last pass.",
+                &["state"],
+            )?,
+            stage: build.histogram(
+                "fluxd_pass_stage_duration_seconds",
+                "Duration of each stage of a pass, in seconds.",
+                &["stage"],
+                &STAGE_BUCKETS,
+            )?,
+            api_requests: build.counter(
+                "fluxd_api_requests_total",
+                "Number of requests to the Kubernetes API by verb and class of status code.",
+                &["verb", "code"],
+            )?,
+            gc_held: build.gauge("fluxd_gc_held", "Number of deletes held back until somebody approves them.", &[])?,
+            drift: build.counter(
+                "fluxd_drift_corrections_total",
+                "Number of objects put back after somebody else changed them.",
+                &[],
+            )?,
+            generator: build.histogram(
+                "fluxd_generator_duration_seconds",
+                "Duration of generator commands, in seconds.",
+                &["success"],
+                &STAGE_BUCKETS,
+            )?,
+            last_sync: build.add(GaugeVec::new(
+                Opts::new("fluxd_last_sync_timestamp_seconds", "Unix time at which the last synchronisation ended."),
+                &["success"],
+            )?)?,
+            paused: build.gauge("fluxd_paused", "Whether synchronisation is paused: 1 paused, 0 running.", &[])?,
+            shed: build.counter(
+                "fluxd_http_shed_total",
+                "Number of HTTP requests refused because too many were being served.",
+                &[],
+            )?,
+            build: build.gauge("fluxd_build_info", "Always 1; the version is a label.", &["version"])?,
+            registry: build.0,
+        };
+        metrics.build.with_label_values(&[version]).set(1);
+        Ok(metrics)
+    }
+
+    /// Counts one sync.
+    pub fn sync_duration(&self, success: bool, took: Duration) {
+        self.sync.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+    }
+
+    /// Sets how many manifests were applied and how many failed at the last sync.
+    pub fn sync_manifests(&self, applied: usize, failed: usize) {
+        self.manifests.with_label_values(&["true"]).set(number(applied));
+        self.manifests.with_label_values(&["false"]).set(number(failed));
+    }
+
+    /// Sets when the last sync ended, as seconds since 1970.
+    pub fn last_sync(&self, unix_seconds: f64, success: bool) {
+        self.last_sync.with_label_values(&[word(success)]).set(unix_seconds);
+    }
+
+    /// Counts one job.
+    pub fn job(&self, took: Duration, success: bool) {
+        self.job.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+    }
+
+    /// Counts how long one job waited for its turn.
+    pub fn queued(&self, waited: Duration) {
+        self.queue.with_label_values::<&str>(&[]).observe(waited.as_secs_f64());
+    }
+
+    /// Sets how many jobs wait.
+    pub fn queue_length(&self, jobs: usize) {
+        self.queue_length.with_label_values::<&str>(&[]).set(number(jobs));
+    }
+
+    /// Sets whether the repository is ready.
+    pub fn git_ready(&self, ready: bool) {
+        self.git_ready.with_label_values::<&str>(&[]).set(ready.into());
+    }
+
+    /// Counts one HTTP request; `route` is the route's name, never a path that a client chose.
+    pub fn request(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
+        let status = status.to_string();
+        self.request.with_label_values(&[method, route, &status, "false"]).observe(took.as_secs_f64());
+    }
+
+    /// Counts one HTTP request refused under load.
+    pub fn shed(&self) {
+        self.shed.with_label_values::<&str>(&[]).inc();
+    }
+
+    /// Sets how many desired objects are in a state.
+    pub fn objects(&self, state: ObjectState, count: usize) {
+        self.objects.with_label_values(&[state.word()]).set(number(count));
+    }
+
+    /// Counts one stage of a pass.
+    pub fn stage(&self, stage: Stage, took: Duration) {
+        self.stage.with_label_values(&[stage.word()]).observe(took.as_secs_f64());
+    }
+
+    /// Counts requests to the API server. An unknown verb counts as `other`; the status becomes its class (`2xx`), or
+    /// `none` when there was no answer.
+    pub fn api_requests(&self, verb: &str, status: Option<u16>, count: u64) {
+        const VERBS: [&str; 9] = ["apply", "create", "delete", "get", "list", "patch", "update", "watch", "discovery"];
+        let verb = VERBS.iter().find(|known| known.eq_ignore_ascii_case(verb)).unwrap_or(&"other");
+        let class = match status.map(|s| s / 100) {
+            Some(1) => "1xx",
+            Some(2) => "2xx",
+            Some(3) => "3xx",
+            Some(4) => "4xx",
+            Some(5) => "5xx",
+            Some(_) | None => "none",
+        };
+        self.api_requests.with_label_values(&[*verb, class]).inc_by(count);
+    }
+
+    /// Sets how many deletes are held back.
+    pub fn gc_held(&self, deletes: usize) {
+        self.gc_held.with_label_values::<&str>(&[]).set(number(deletes));
+    }
+
+    /// Counts objects put back after a foreign change.
+    pub fn drift_corrections(&self, count: u64) {
+        self.drift.with_label_values::<&str>(&[]).inc_by(count);
+    }
+
+    /// Counts one generator command.
+    pub fn generator(&self, took: Duration, success: bool) {
+        self.generator.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+    }
+
+    /// Sets whether synchronisation is paused.
+    pub fn paused(&self, paused: bool) {
+        self.paused.with_label_values::<&str>(&[]).set(paused.into());
+    }
+
+    /// All series in the Prometheus text format, this scrape counted.
+    ///
+    /// # Errors
+    /// When a collector yields what cannot be written.
+    pub fn expose(&self) -> Result<Vec<u8>, MetricsError> {
+        self.scrapes.with_label_values(&["200"]).inc();
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
+        Ok(out)
+    }
+}
+
+fn word(success: bool) -> &'static str {
+    if success { "true" } else { "false" }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

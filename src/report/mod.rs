@@ -1,0 +1,26 @@
+//! What is told to people and programs: v1's API types with their exact JSON, errors, events, metrics. The only place that
+//! words them; it sends nothing anywhere.
+
+mod change;
+mod error;
+mod event;
+mod gojson;
+mod metrics;
+mod types;
+mod update;
+
+pub use change::{Change, decode_change};
+pub use error::{ApiError, ErrorKind};
+pub use event::{
+    Detail, Event, EventCommit, Includes, PolicyEvent, Release, ResourceError, SyncReport, short as short_revision,
+};
+pub use gojson::{DecodeError, first_value, go_json};
+pub use metrics::{Metrics, MetricsError, ObjectState, Stage};
+pub use types::{
+    Container, ControllerStatus, Fingerprint, GitConfig, GitRemote, ImageInfo, JobResult, JobState, JobStatus,
+    PublicKey, ReadOnly, Workload, WorkloadContainer, null_when_empty,
+};
+pub use update::{
+    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
+    UpdateSpec, WorkloadResult, decode_note, decode_update,
+};

@@ -1,0 +1,404 @@
+//! What updates ask for and what they came to: the JSON of `update-manifests`, of jobs and of the notes that commits of
+//! ours carry (fluxd-v1 §2.5, §8.4). Nothing is done to any image here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde_json::Value;
+
+use super::gojson::{DecodeError, Fields, first_value, wrong_type};
+use crate::object::ObjectId;
+
+/// Who asked, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// The user's message.
+    #[serde(rename = "Message")]
+    pub message: String,
+    /// Name and address.
+    #[serde(rename = "User")]
+    pub user: String,
+}
+
+/// A request for an update, with its cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateSpec {
+    /// Who asked.
+    pub cause: Cause,
+    /// What is asked for.
+    pub update: Update,
+}
+
+/// What an update asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// One image, or the latest ones, for workloads.
+    Image(ImageRelease),
+    /// Given images for given containers.
+    Containers(ContainersRelease),
+    /// Policies.
+    Policy(BTreeMap<ObjectId, PolicyUpdate>),
+    /// What automation decided.
+    Auto(Vec<AutoChange>),
+    /// Only a sync.
+    Sync,
+}
+
+/// `type: image`. The texts are looked at only when the job runs (errata 2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ImageRelease {
+    /// Identities, or `<all>`.
+    #[serde(rename = "ServiceSpecs")]
+    pub workloads: Vec<String>,
+    /// A reference, or `<all latest>`.
+    #[serde(rename = "ImageSpec")]
+    pub image: String,
+    /// `plan` or `execute`.
+    #[serde(rename = "Kind")]
+    pub kind: String,
+    /// Identities to leave out; `null` when none were given.
+    #[serde(rename = "Excludes")]
+    pub excludes: Option<Vec<String>>,
+    /// Whether locks and filters are overruled.
+    #[serde(rename = "Force")]
+    pub force: bool,
+}
+
+/// `type: containers`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContainersRelease {
+    /// `plan` or `execute`.
+    #[serde(rename = "Kind")]
+    pub kind: String,
+    /// Changes by workload.
+    #[serde(rename = "ContainerSpecs")]
+    pub workloads: BTreeMap<ObjectId, Vec<ContainerUpdate>>,
+    /// Whether containers that run another image are left out instead of failing.
+    #[serde(rename = "SkipMismatches")]
+    pub skip_mismatches: bool,
+    /// Whether locks are overruled.
+    #[serde(rename = "Force")]
+    pub force: bool,
+}
+
+/// One container's change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContainerUpdate {
+    /// The container.
+    #[serde(rename = "Container")]
+    pub container: String,
+    /// The image it must run now; empty for any. Never written when empty: v1 cannot read a blank one back (errata 1).
+    #[serde(rename = "Current", skip_serializing_if = "String::is_empty")]
+    pub current: String,
+    /// The image it gets.
+    #[serde(rename = "Target")]
+    pub target: String,
+}
+
+/// Policies to set and to remove on one workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PolicyUpdate {
+    /// To set.
+    pub add: BTreeMap<String, String>,
+    /// To remove; the values mean nothing.
+    pub remove: BTreeMap<String, String>,
+}
+
+/// One change of `type: auto`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutoChange {
+    /// The workload.
+    pub workload: ObjectId,
+    /// The container's name.
+    pub container: String,
+    /// The image it ran.
+    pub current: String,
+    /// The image it gets.
+    pub target: String,
+}
+
+impl Serialize for AutoChange {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Container<'a> {
+            #[serde(rename = "Name")]
+            name: &'a str,
+            #[serde(rename = "Image")]
+            image: &'a str,
+        }
+        let mut out = s.serialize_struct("Change", 3)?;
+        out.serialize_field("WorkloadID", &self.workload)?;
+        out.serialize_field("Container", &Container { name: &self.container, image: &self.current })?;
+        out.serialize_field("ImageID", &self.target)?;
+        out.end()
+    }
+}
+
+/// The changes of an automated release, as `{"Changes":[…]}`.
+#[derive(Serialize)]
+pub(super) struct Automated<'a> {
+    #[serde(rename = "Changes")]
+    pub(super) changes: &'a [AutoChange],
+}
+
+impl Update {
+    /// The word of the `type` field.
+    pub fn type_word(&self) -> &'static str {
+        match self {
+            Self::Image(_) => "image",
+            Self::Containers(_) => "containers",
+            Self::Policy(_) => "policy",
+            Self::Auto(_) => "auto",
+            Self::Sync => "sync",
+        }
+    }
+}
+
+impl Serialize for UpdateSpec {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut out = s.serialize_struct("Spec", 3)?;
+        out.serialize_field("type", self.update.type_word())?;
+        out.serialize_field("cause", &self.cause)?;
+        match &self.update {
+            Update::Image(spec) => out.serialize_field("spec", spec)?,
+            Update::Containers(spec) => out.serialize_field("spec", spec)?,
+            Update::Policy(spec) => out.serialize_field("spec", spec)?,
+            Update::Auto(changes) => out.serialize_field("spec", &Automated { changes })?,
+            Update::Sync => out.serialize_field("spec", &serde_json::Map::new())?,
+        }
+        out.end()
+    }
+}
+
+/// What became of one workload in an update.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorkloadResult {
+    /// `success`, `failed`, `skipped`, `ignored` or `unknown`.
+    #[serde(rename = "Status")]
+    pub status: String,
+    /// Why it was not a success.
+    #[serde(rename = "Error", skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// Its containers' changes; `null` when there are none.
+    #[serde(rename = "PerContainer", serialize_with = "per_container")]
+    pub containers: Vec<ContainerUpdate>,
+}
+
+fn per_container<S: Serializer>(list: &[ContainerUpdate], s: S) -> Result<S::Ok, S::Error> {
+    super::types::null_when_empty(list, s)
+}
+
+/// What became of each workload in an update.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResultSet(pub BTreeMap<ObjectId, WorkloadResult>);
+
+impl ResultSet {
+    fn with_status<'a>(&'a self, status: &'a str) -> impl Iterator<Item = (&'a ObjectId, &'a WorkloadResult)> {
+        self.0.iter().filter(move |(_, r)| r.status == status)
+    }
+
+    /// The workloads that were changed, sorted.
+    pub fn changed(&self) -> Vec<ObjectId> {
+        self.with_status("success").map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The distinct images that were put in place, sorted.
+    pub fn images(&self) -> Vec<String> {
+        let targets = self.with_status("success").flat_map(|(_, r)| &r.containers).map(|c| c.target.clone());
+        targets.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The failures in one line, empty when there are none (fluxd-v1 §2.7).
+    pub fn error(&self) -> String {
+        let failed: Vec<_> = self.with_status("failed").collect();
+        match failed.as_slice() {
+            [] => String::new(),
+            [(id, one)] => format!("{id} failed: {}", one.error),
+            many => {
+                let ids: Vec<_> = many.iter().map(|(id, _)| id.to_string()).collect();
+                format!("Multiple workloads failed: {}", ids.join(", "))
+            }
+        }
+    }
+}
+
+/// What a commit of ours carries as a git note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// The job that made the commit.
+    #[serde(rename = "jobID")]
+    pub job: String,
+    /// What was asked for.
+    pub spec: UpdateSpec,
+    /// What happened; `null` for policy commits.
+    pub result: Option<ResultSet>,
+}
+
+/// Whether blank or broken image references are let through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Images {
+    /// They end the decoding, as v1's API does.
+    Checked,
+    /// They are taken as they are: a note that v1 wrote must not stop a sync (errata 1).
+    AsWritten,
+}
+
+/// Reads the body of `update-manifests`.
+///
+/// # Errors
+/// On a wrong type, an unknown `type`, an unreadable identity, or in a containers release an unreadable image.
+pub fn decode_update(value: &Value) -> Result<UpdateSpec, DecodeError> {
+    read_spec(value, Images::Checked)
+}
+
+/// Reads a git note.
+///
+/// # Errors
+/// When it is no JSON or its shape is not that of a note.
+pub fn decode_note(text: &[u8]) -> Result<Note, DecodeError> {
+    let value = first_value(text)?;
+    let top = Fields::of("note", &value)?;
+    let result = match top.get("result") {
+        Value::Null => None,
+        value => Some(read_result(value)?),
+    };
+    Ok(Note { job: top.text("jobID")?, spec: read_spec(top.get("spec"), Images::AsWritten)?, result })
+}
+
+fn read_spec(value: &Value, images: Images) -> Result<UpdateSpec, DecodeError> {
+    let top = Fields::of("spec", value)?;
+    let cause = top.fields("cause")?;
+    let cause = Cause { message: cause.text("Message")?, user: cause.text("User")? };
+    let kind = top.text("type")?;
+    let spec = top.fields("spec")?;
+    let update = match kind.as_str() {
+        "image" => Update::Image(read_image_release(spec)?),
+        "containers" => Update::Containers(read_containers_release(spec, images)?),
+        "policy" => Update::Policy(by_id(spec, read_policies)?),
+        "auto" => {
+            let changes = spec.list("Changes")?.iter().map(|v| read_auto_change(v, images));
+            Update::Auto(changes.collect::<Result<_, _>>()?)
+        }
+        "sync" => Update::Sync,
+        other => return Err(DecodeError::Value(format!("unknown spec type: {other}"))),
+    };
+    Ok(UpdateSpec { cause, update })
+}
+
+fn read_image_release(spec: Fields<'_>) -> Result<ImageRelease, DecodeError> {
+    let excludes = if spec.get("Excludes").is_null() { None } else { Some(spec.texts("Excludes")?) };
+    Ok(ImageRelease {
+        workloads: spec.texts("ServiceSpecs")?,
+        image: spec.text("ImageSpec")?,
+        kind: spec.text("Kind")?,
+        excludes,
+        force: spec.flag("Force")?,
+    })
+}
+
+fn read_containers_release(spec: Fields<'_>, images: Images) -> Result<ContainersRelease, DecodeError> {
+    let read = |v: &Value| read_container_updates("ContainerSpecs", v, images);
+    Ok(ContainersRelease {
+        kind: spec.text("Kind")?,
+        workloads: by_id(spec.fields("ContainerSpecs")?, read)?,
+        skip_mismatches: spec.flag("SkipMismatches")?,
+        force: spec.flag("Force")?,
+    })
+}
+
+fn by_id<T>(
+    map: Fields<'_>,
+    read: impl Fn(&Value) -> Result<T, DecodeError>,
+) -> Result<BTreeMap<ObjectId, T>, DecodeError> {
+    map.iter().map(|(key, value)| Ok((read_id(key)?, read(value)?))).collect()
+}
+
+fn read_id(text: &str) -> Result<ObjectId, DecodeError> {
+    text.parse().map_err(|e: crate::object::IdError| DecodeError::Value(e.to_string()))
+}
+
+fn read_container_updates(name: &str, list: &Value, images: Images) -> Result<Vec<ContainerUpdate>, DecodeError> {
+    match list {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => items.iter().map(|v| read_container_update(v, images)).collect(),
+        other => Err(wrong_type(name, "a list", other)),
+    }
+}
+
+fn read_container_update(value: &Value, images: Images) -> Result<ContainerUpdate, DecodeError> {
+    let update = Fields::of("container update", value)?;
+    Ok(ContainerUpdate {
+        container: update.text("Container")?,
+        current: read_image(update, "Current", images)?,
+        target: read_image(update, "Target", images)?,
+    })
+}
+
+fn read_auto_change(value: &Value, images: Images) -> Result<AutoChange, DecodeError> {
+    let change = Fields::of("Changes", value)?;
+    let container = change.fields("Container")?;
+    Ok(AutoChange {
+        workload: read_id(&change.text("WorkloadID")?)?,
+        container: container.text("Name")?,
+        current: read_image(container, "Image", images)?,
+        target: read_image(change, "ImageID", images)?,
+    })
+}
+
+/// An absent image is no image; one that is there must be readable where that is asked for.
+fn read_image(fields: Fields<'_>, name: &str, images: Images) -> Result<String, DecodeError> {
+    let text = fields.text(name)?;
+    if images == Images::Checked && fields.has(name) && !fields.get(name).is_null() {
+        check_image(&text)?;
+    }
+    Ok(text)
+}
+
+/// The forms that v1 refuses (fluxd-v1 §3.8), in its words.
+fn check_image(text: &str) -> Result<(), DecodeError> {
+    let bad = |why: &str| Err(DecodeError::Value(format!("parsing {text:?}: {why}: invalid image ID")));
+    if text.is_empty() {
+        return bad("blank image name");
+    }
+    let name = text.split('@').next().unwrap_or_default();
+    let path = match name.split_once('/') {
+        Some((domain, path)) if path.contains('/') || domain.contains('.') || domain.contains("localhost") => path,
+        Some(_) | None => name,
+    };
+    let parts: Vec<_> = path.split(':').collect();
+    let blank_part = parts.iter().any(|p| p.is_empty());
+    if text.starts_with('/') || text.ends_with('/') || parts.len() > 2 || blank_part {
+        return bad("expected image name as either <image>:<tag> or just <image>");
+    }
+    Ok(())
+}
+
+fn read_policies(value: &Value) -> Result<PolicyUpdate, DecodeError> {
+    let update = Fields::of("policy update", value)?;
+    Ok(PolicyUpdate { add: read_policy_set(update, "add")?, remove: read_policy_set(update, "remove")? })
+}
+
+/// An object of texts, or an array of names that all mean `true` (fluxd-v1 §3.6).
+fn read_policy_set(update: Fields<'_>, name: &str) -> Result<BTreeMap<String, String>, DecodeError> {
+    if update.get(name).is_array() {
+        return Ok(update.texts(name)?.into_iter().map(|policy| (policy, "true".to_owned())).collect());
+    }
+    let set = update.fields(name)?;
+    set.iter().map(|(policy, _)| Ok((policy.to_owned(), set.text(policy)?))).collect()
+}
+
+fn read_result(value: &Value) -> Result<ResultSet, DecodeError> {
+    let read = |v: &Value| {
+        let one = Fields::of("result", v)?;
+        let containers = read_container_updates("PerContainer", one.get("PerContainer"), Images::AsWritten)?;
+        Ok(WorkloadResult { status: one.text("Status")?, error: one.text("Error")?, containers })
+    };
+    Ok(ResultSet(by_id(Fields::of("result", value)?, read)?))
+}
+
+impl fmt::Display for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.type_word())
+    }
+}
