@@ -1,5 +1,15 @@
 //! Carries out a plan and tells what became of every object. It never decides what should be done.
 
+mod body;
+mod failure;
+mod meter;
+mod object;
 mod outcome;
+mod run;
+#[cfg(test)]
+mod tests;
 
+pub use body::RECREATE_ANNOTATION;
+pub use meter::Meter;
 pub use outcome::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
+pub use run::{Frame, Report, run};

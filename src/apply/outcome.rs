@@ -144,8 +144,8 @@ pub enum Stopped {
     #[error("stopped: the process ends")]
     Asked,
     /// The pass's deadline was over.
-    #[error("stopped: not finished within {0} s (--sync-timeout)")]
-    Deadline(u64),
+    #[error("stopped: not finished within the time of one sync (--sync-timeout)")]
+    Deadline,
     /// Something that the whole pass rests on could not be read.
     #[error("{0}")]
     Read(String),

@@ -8,7 +8,7 @@ mod run;
 
 pub use crate::apply::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
 pub use crate::engine::{Budget, Drift, Gc, Identity, Settings, Validation};
-pub use crate::plan::{Action, GcSummary, Held, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
+pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
 pub use component::{Component, Context, Desired, Error, Trigger};
 pub use handle::Handle;
 pub use run::Operator;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::object::{Digest, Gvk, Key, Object, ObjectId, Origin};
 
+/// Identity of one life of an object: the API server's uid as 16 bytes.
+pub type Uid = [u8; 16];
+
 /// An object that a step is about. Shared between passes, so that a plan of many thousand steps costs little.
 #[derive(Debug)]
 pub struct Target {
@@ -29,6 +32,10 @@ pub struct Wanted {
     pub digest: Digest,
     /// Value of the ownership label.
     pub mark: String,
+    /// Fingerprint of the checksum annotation that our apply writes.
+    pub checksum: [u8; 16],
+    /// Whether the manifest has a checksum annotation of its own, which is kept and proves nothing.
+    pub own_checksum: bool,
 }
 
 /// Why an object is applied.
@@ -69,8 +76,8 @@ pub enum SkipReason {
     IncompleteRead(String),
     /// It would be deleted, and it is what this process runs on.
     Own,
-    /// Another controller keeps changing the same fields; it is tried again later.
-    Contended,
+    /// It would be deleted, and a fresh look showed another mark, another life, or an owner.
+    NotOurs,
 }
 
 /// Why a delete waits for an approval.
@@ -98,15 +105,17 @@ pub enum Action {
     Keep,
     /// It is left alone.
     Skip(SkipReason),
+    /// It cannot be applied as it is written; the text says why.
+    Reject(String),
     /// It is deleted, if it still has this uid.
     Delete {
         /// The uid.
-        uid: Arc<str>,
+        uid: Uid,
     },
     /// It would be deleted, and waits for an approval.
     Hold {
         /// The uid.
-        uid: Arc<str>,
+        uid: Uid,
         /// Why it waits.
         reason: HoldReason,
     },
@@ -119,6 +128,10 @@ pub struct Step {
     pub target: Arc<Target>,
     /// What is done.
     pub action: Action,
+    /// Another sync set's mark is on the live object: two daemons want it.
+    pub clash: bool,
+    /// Fields of kubectl's client-side apply have to move to us first.
+    pub take_over: bool,
 }
 
 /// How much a plan covers.
@@ -132,13 +145,30 @@ pub enum Reach {
     Drift,
 }
 
+/// One delete that waits for an approval.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct HeldDelete {
+    /// The identity users see.
+    pub id: ObjectId,
+    /// Which life of the object it is.
+    #[serde(serialize_with = "uid_text")]
+    pub uid: Uid,
+    /// Why it waits.
+    pub reason: HoldReason,
+}
+
+fn uid_text<S: serde::Serializer>(uid: &Uid, serializer: S) -> Result<S::Ok, S::Error> {
+    let h = hex::encode(uid);
+    serializer.serialize_str(&format!("{}-{}-{}-{}-{}", &h[..8], &h[8..12], &h[12..16], &h[16..20], &h[20..]))
+}
+
 /// Deletes that wait for an approval.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Held {
     /// What an approval names: a digest over the sorted ids and uids of the held deletes.
     pub digest: String,
     /// What would be deleted, each with its reason.
-    pub deletes: Vec<(ObjectId, HoldReason)>,
+    pub deletes: Vec<HeldDelete>,
     /// The reasons as a sentence.
     pub reason: String,
 }
@@ -165,6 +195,8 @@ pub struct Plan {
     pub gc: GcSummary,
     /// Deletes that wait for an approval.
     pub held: Option<Held>,
+    /// How many of the wanted objects are live with our mark.
+    pub matched: usize,
 }
 
 impl Plan {
@@ -203,7 +235,7 @@ impl fmt::Display for SkipReason {
             Self::HasOwner => f.write_str("not in git, but owned by another object"),
             Self::IncompleteRead(text) => write!(f, "not in git, but kept because {text}"),
             Self::Own => f.write_str("not in git, but this process runs on it"),
-            Self::Contended => f.write_str("another controller keeps changing it; tried again later"),
+            Self::NotOurs => f.write_str("not in git, but not ours any more"),
         }
     }
 }
@@ -227,6 +259,7 @@ impl fmt::Display for Step {
             Action::Apply(why) => write!(f, "apply  {id} ({why})")?,
             Action::Keep => write!(f, "keep   {id}")?,
             Action::Skip(reason) => write!(f, "skip   {id} ({reason})")?,
+            Action::Reject(reason) => write!(f, "reject {id} ({reason})")?,
             Action::Delete { .. } => write!(f, "delete {id}")?,
             Action::Hold { reason, .. } => write!(f, "hold   {id} ({reason})")?,
         }

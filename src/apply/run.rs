@@ -1,0 +1,187 @@
+//! Runs the steps of a plan: ranks one after the other, the objects of one rank side by side, deletes last.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Uid};
+use crate::object::{Gvk, rank};
+use crate::plan::{Action, Plan, Record, Step};
+use crate::runtime::Stop;
+
+use super::object::{self, Finished};
+use super::{Done, FailureKind, Meter, ObjectResult, Stage, Stopped, failure};
+
+/// What the steps run in.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// Requests in flight.
+    pub concurrency: usize,
+    /// When the pass has to be over.
+    pub until: Instant,
+    /// Counts what is done.
+    pub meter: &'a Meter,
+    /// When it is pulled, objects under way are finished and nothing new is begun.
+    pub stop: &'a Stop,
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// One result per step, in the plan's order.
+    pub results: Vec<ObjectResult>,
+    /// What was applied, by life of the object.
+    pub records: Vec<(Uid, Record)>,
+    /// Time spent on applies and on deletes.
+    pub stages: Vec<(Stage, Duration)>,
+    /// Why it ended before the last step.
+    pub stopped: Option<Stopped>,
+}
+
+/// Time that objects under way have left when the process is asked to stop; the rest of the ten seconds until exit belongs
+/// to git.
+const GRACE: Duration = Duration::from_secs(6);
+
+/// Carries out a plan.
+pub async fn run(plan: &Plan, frame: Frame<'_>) -> Report {
+    let mut runner = Runner { frame, results: (0..plan.steps.len()).map(|_| None).collect(), records: Vec::new() };
+    let split = plan.steps.iter().position(is_collected).unwrap_or(plan.steps.len());
+    let began = Instant::now();
+    let (applies, deletes) = (0..split, split..plan.steps.len());
+    frame.meter.begin(Stage::Apply, plan.steps[..split].iter().filter(|s| matches!(s.action, Action::Apply(_))).count());
+    runner.phase(&plan.steps, applies).await;
+    let mut stages = vec![(Stage::Apply, began.elapsed())];
+    if !deletes.is_empty() {
+        let began = Instant::now();
+        frame.meter.begin(Stage::Delete, deletes.len());
+        runner.phase(&plan.steps, deletes).await;
+        stages.push((Stage::Delete, began.elapsed()));
+    }
+    let stopped = runner.stopped();
+    Report { results: runner.results.into_iter().flatten().collect(), records: runner.records, stages, stopped }
+}
+
+/// Steps of garbage collection have no manifest.
+fn is_collected(step: &Step) -> bool {
+    step.target.origin.is_none() && step.target.want.is_none()
+}
+
+struct Runner<'a> {
+    frame: Frame<'a>,
+    results: Vec<Option<ObjectResult>>,
+    records: Vec<(Uid, Record)>,
+}
+
+impl Runner<'_> {
+    async fn phase(&mut self, steps: &[Step], range: std::ops::Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            let class = class(&steps[at].target.gvk);
+            let len = steps[at..range.end].iter().take_while(|s| self::class(&s.target.gvk) == class).count();
+            self.group(steps, at..at + len).await;
+            at += len;
+        }
+    }
+
+    async fn group(&mut self, steps: &[Step], range: std::ops::Range<usize>) {
+        let mut work = Vec::new();
+        for at in range.clone() {
+            match settled(&steps[at]) {
+                Some(done) => self.put(&steps[at], at, Finished { done, warnings: Vec::new(), record: None }, Duration::ZERO),
+                None => work.push(at),
+            }
+        }
+        let frame = self.frame;
+        let mut running = futures::stream::iter(work)
+            .map(|at| async move {
+                let began = Instant::now();
+                (at, one(&frame, &steps[at]).await, began.elapsed())
+            })
+            .buffer_unordered(frame.concurrency.max(1));
+        while let Some((at, finished, elapsed)) = running.next().await {
+            frame.meter.count(matches!(finished.done, Done::Failed(_)));
+            self.put(&steps[at], at, finished, elapsed);
+        }
+        self.establish(range).await;
+    }
+
+    fn put(&mut self, step: &Step, at: usize, finished: Finished, elapsed: Duration) {
+        let Finished { done, warnings, record } = finished;
+        self.records.extend(record);
+        self.results[at] = Some(ObjectResult { target: step.target.clone(), done, elapsed, warnings });
+    }
+
+    /// Waits for definitions that were made or changed, so that objects of their kinds can follow in the same pass.
+    async fn establish(&mut self, range: std::ops::Range<usize>) {
+        let frame = self.frame;
+        let fresh = self.results[range].iter_mut().flatten().filter(|r| {
+            is_crd(&r.target.gvk) && matches!(r.done, Done::Created | Done::Configured | Done::Recreated)
+        });
+        let waits = fresh.map(|result| async move {
+            if let Err(error) = frame.cluster.wait_established(&result.target.key.name, frame.until).await {
+                result.done = Done::Failed(failure::of(&result.target, &error));
+            }
+        });
+        futures::stream::iter(waits).buffer_unordered(frame.concurrency.max(1)).collect::<Vec<()>>().await;
+    }
+
+    fn stopped(&self) -> Option<Stopped> {
+        let missed = |r: &ObjectResult| matches!(&r.done, Done::Failed(f) if f.kind == FailureKind::NotReached);
+        if !self.results.iter().flatten().any(missed) {
+            return None;
+        }
+        Some(if self.frame.stop.is_stopped() { Stopped::Asked } else { Stopped::Deadline })
+    }
+}
+
+/// Objects of one class run side by side. Definitions go before the rest of their rank: a custom kind may have the name,
+/// and so the rank, of a built-in one.
+fn class(gvk: &Gvk) -> (u8, bool) {
+    (rank(&gvk.kind), is_crd(gvk))
+}
+
+fn is_crd(gvk: &Gvk) -> bool {
+    gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
+}
+
+/// What became of a step that needs no request.
+fn settled(step: &Step) -> Option<Done> {
+    match &step.action {
+        Action::Keep => Some(Done::Unchanged),
+        Action::Skip(reason) => Some(Done::Skipped(reason.clone())),
+        Action::Hold { reason, .. } => Some(Done::Held(*reason)),
+        Action::Reject(text) => Some(Done::Failed(failure::plain(&step.target, FailureKind::Invalid, text))),
+        Action::Apply(_) | Action::Delete { .. } => None,
+    }
+}
+
+async fn one(frame: &Frame<'_>, step: &Step) -> Finished {
+    let not_reached = |text: &str| {
+        let failure = failure::plain(&step.target, FailureKind::NotReached, text);
+        Finished { done: Done::Failed(failure), warnings: Vec::new(), record: None }
+    };
+    if frame.stop.is_stopped() {
+        return not_reached("not begun: the process is to stop");
+    }
+    if Instant::now() >= frame.until {
+        return not_reached("not begun within the time of one sync (--sync-timeout)");
+    }
+    let work = async {
+        match (&step.action, &step.target.want) {
+            (Action::Apply(_), Some(want)) => object::apply(frame, step, want).await,
+            (Action::Delete { uid }, _) => object::delete(frame, &step.target, *uid).await,
+            _ => not_reached("nothing to send"),
+        }
+    };
+    let grace = async {
+        frame.stop.stopped().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        finished = work => finished,
+        () = grace => not_reached("not finished before the process had to stop"),
+    }
+}
