@@ -76,7 +76,11 @@ fn find<'a>(kinds: &'a crate::cluster::Kinds, target: &Target) -> Option<&'a Arc
 fn resolve(cluster: &Cluster, target: &Target) -> Result<Arc<KindInfo>, Failure> {
     cluster.kinds().resolve(&target.gvk).cloned().map_err(|unresolved| {
         let kind = if unresolved.is_certain() { FailureKind::UnknownKind } else { FailureKind::Unavailable };
-        let text = format!("no matches for kind \"{}\" in version \"{}\": {unresolved}", target.gvk.kind, target.gvk.api_version());
+        let text = format!(
+            "no matches for kind \"{}\" in version \"{}\": {unresolved}",
+            target.gvk.kind,
+            target.gvk.api_version()
+        );
         failure::plain(target, kind, &text)
     })
 }

@@ -51,7 +51,9 @@ pub async fn run(plan: &Plan, frame: Frame<'_>) -> Report {
     let split = plan.steps.iter().position(is_collected).unwrap_or(plan.steps.len());
     let began = Instant::now();
     let (applies, deletes) = (0..split, split..plan.steps.len());
-    frame.meter.begin(Stage::Apply, plan.steps[..split].iter().filter(|s| matches!(s.action, Action::Apply(_))).count());
+    frame
+        .meter
+        .begin(Stage::Apply, plan.steps[..split].iter().filter(|s| matches!(s.action, Action::Apply(_))).count());
     runner.phase(&plan.steps, applies).await;
     let mut stages = vec![(Stage::Apply, began.elapsed())];
     if !deletes.is_empty() {
@@ -90,7 +92,9 @@ impl Runner<'_> {
         let mut work = Vec::new();
         for at in range.clone() {
             match settled(&steps[at]) {
-                Some(done) => self.put(&steps[at], at, Finished { done, warnings: Vec::new(), record: None }, Duration::ZERO),
+                Some(done) => {
+                    self.put(&steps[at], at, Finished { done, warnings: Vec::new(), record: None }, Duration::ZERO)
+                }
                 None => work.push(at),
             }
         }
@@ -117,9 +121,10 @@ impl Runner<'_> {
     /// Waits for definitions that were made or changed, so that objects of their kinds can follow in the same pass.
     async fn establish(&mut self, range: std::ops::Range<usize>) {
         let frame = self.frame;
-        let fresh = self.results[range].iter_mut().flatten().filter(|r| {
-            is_crd(&r.target.gvk) && matches!(r.done, Done::Created | Done::Configured | Done::Recreated)
-        });
+        let fresh = self.results[range]
+            .iter_mut()
+            .flatten()
+            .filter(|r| is_crd(&r.target.gvk) && matches!(r.done, Done::Created | Done::Configured | Done::Recreated));
         let waits = fresh.map(|result| async move {
             if let Err(error) = frame.cluster.wait_established(&result.target.key.name, frame.until).await {
                 result.done = Done::Failed(failure::of(&result.target, &error));

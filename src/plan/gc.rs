@@ -177,13 +177,8 @@ fn order(step: &Step) -> (u8, &str, &Key) {
 }
 
 fn unwanted(managed: &Managed, action: Action) -> Step {
-    let target = Target {
-        id: managed.key.id(),
-        key: managed.key.clone(),
-        gvk: managed.gvk.clone(),
-        origin: None,
-        want: None,
-    };
+    let target =
+        Target { id: managed.key.id(), key: managed.key.clone(), gvk: managed.gvk.clone(), origin: None, want: None };
     Step { target: Arc::new(target), action, clash: false, take_over: false }
 }
 

@@ -9,4 +9,6 @@ mod tests;
 
 pub use decide::{Candidate, Input, Live, Record, plan};
 pub use gc::{Collect, Deletes, Doubts, GcMode, Limit, Managed, collect, deletes};
-pub use step::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Uid, Wanted, Why};
+pub use step::{
+    Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Uid, Wanted, Why,
+};
