@@ -4,6 +4,11 @@
 //! only when a command has to run.
 
 mod error;
+#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
+mod files;
+#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
+mod parsed;
+#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
 mod read;
 mod settings;
 pub mod sops;
@@ -18,6 +23,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 pub use error::{CommandError, ConfigError, Error};
+#[allow(unused_imports, reason = "their caller, the generator, lands beside them")]
+pub(crate) use {files::{Found, RawFile, raw_files}, parsed::ParsedFiles, read::read_objects};
 pub use read::ReadError;
 pub use settings::{LoadErrors, Settings};
 

@@ -1,5 +1,9 @@
 //! An immutable set of files at a revision. It knows no disk and no git: contents come from a function given at making.
 
+mod links;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -129,17 +133,33 @@ impl Tree {
         (self.reader)(id).map_err(|reason| TreeError::Unreadable { path: path.to_owned(), reason })
     }
 
-    /// Looks up a relative path (`.` and the empty path are the root). Links are not followed.
+    /// Looks up a relative path (`.` and the empty path are the root). Links on the way are followed, one at its end is
+    /// not: [`Tree::follow`] does that.
     ///
     /// # Errors
-    /// [`TreeError::Outside`] for absolute paths and those that climb out with `..`; [`TreeError::Missing`].
+    /// [`TreeError::Outside`] for absolute paths and those that climb out with `..`; [`TreeError::Missing`]; for links on
+    /// the way as [`Tree::follow`].
     pub fn entry(&self, path: &str) -> Result<Entry, TreeError> {
-        let mut at = Entry::Dir(Arc::clone(&self.root));
-        for name in normalise(path)?.split('/').filter(|s| !s.is_empty()) {
-            let Entry::Dir(dir) = &at else { return Err(TreeError::Missing(path.to_owned())) };
-            at = dir.entries.get(name).cloned().ok_or_else(|| TreeError::Missing(path.to_owned()))?;
+        let plain = normalise(path)?;
+        let missing = || TreeError::Missing(path.to_owned());
+        if let Some(entry) = self.entry_without_links(&plain) {
+            return Ok(entry);
         }
-        Ok(at)
+        let (parent, name) = plain.rsplit_once('/').ok_or_else(missing)?;
+        let (real, _) = self.follow(parent).map_err(|e| match e {
+            TreeError::Missing(_) => missing(),
+            other => other,
+        })?;
+        self.entry_without_links(&format!("{real}/{name}")).ok_or_else(missing)
+    }
+
+    fn entry_without_links(&self, plain: &str) -> Option<Entry> {
+        let mut at = Entry::Dir(Arc::clone(&self.root));
+        for name in plain.split('/').filter(|s| !s.is_empty()) {
+            let Entry::Dir(dir) = &at else { return None };
+            at = dir.entries.get(name)?.clone();
+        }
+        Some(at)
     }
 }
 

@@ -1,11 +1,25 @@
 //! Manifests as text: reading YAML streams by the rules that Kubernetes' own tools use, and writing them.
+//!
+//! Reading yields JSON values, as `sigs.k8s.io/yaml` makes them. Edits that keep a file's layout are not made here.
+
+mod input;
+mod loader;
+mod number;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use serde_json::Value;
+
+pub use input::decode;
+pub use loader::Documents;
+pub use write::write;
 
 /// Bounds that a stream must stay within; hostile input ends in an error that names the bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Size of one stream, in bytes.
+    /// Size of one stream, in bytes. Aliases may repeat as many bytes again.
     pub bytes: usize,
     /// Documents in one stream.
     pub documents: usize,
@@ -24,10 +38,11 @@ impl Default for Limits {
 /// Which reader's rules decide plain scalars and merge keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// YAML 1.1 as kubectl and Flux v1 read it: `yes`, `on`, `y` are booleans, `0777` is octal.
+    /// YAML 1.1 as kubectl and Flux v1 read it: `yes`, `on`, `y` are booleans, and a merge key overrides what stands
+    /// above it.
     #[default]
     Kubernetes,
-    /// As kustomize reads it: only `true` and `false` are booleans.
+    /// As kustomize reads it: only `true` and `false` are booleans, and explicit keys win over merged ones.
     Kustomize,
 }
 
@@ -57,12 +72,5 @@ pub struct YamlError {
 /// # Errors
 /// On bad syntax and on every bound of `limits`.
 pub fn read(text: &[u8], dialect: Dialect, limits: &Limits) -> Result<Vec<Document>, YamlError> {
-    let _ = (text, dialect, limits);
-    Err(YamlError { line: 0, message: "not built yet".into() })
-}
-
-/// Writes one document, without `---`, keys sorted, in a form every YAML 1.1 and 1.2 reader takes back unchanged.
-pub fn write(value: &Value) -> String {
-    let _ = value;
-    String::new()
+    Documents::new(&decode(text, limits)?, dialect, limits).collect()
 }

@@ -1,0 +1,137 @@
+//! Plain scalars that are numbers, by the rules of Go's `strconv` as go-yaml v2 calls it, and Go's way of printing them.
+
+use serde_json::{Number, Value};
+
+/// A number as go-yaml knows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Numeric {
+    Int(i64),
+    /// Beyond `i64`.
+    UInt(u64),
+    Float(f64),
+}
+
+impl Numeric {
+    /// Reads a scalar that begins with a digit, a sign or a dot; `None` when it is no number.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        if text.starts_with('.') {
+            return is_float(text).then(|| float(text)).flatten();
+        }
+        let without_underscores;
+        let plain = if text.contains('_') {
+            without_underscores = text.replace('_', "");
+            without_underscores.as_str()
+        } else {
+            text
+        };
+        integer(plain).or_else(|| is_float(plain).then(|| float(plain)).flatten()).or_else(|| signed_binary(plain))
+    }
+
+    /// The JSON that Go's encoder prints for it; `None` for infinities and NaN, which JSON does not have.
+    pub(super) fn to_json(self) -> Option<Value> {
+        match self {
+            Self::Int(i) => Some(Value::from(i)),
+            Self::UInt(u) => Some(Value::from(u)),
+            Self::Float(f) if f.fract() == 0.0 && f.abs() < 1e21 => {
+                // Go prints the shortest digits, filled up with zeros: readers then see an integer.
+                let digits = f.to_string();
+                let whole = digits.parse::<i64>().map(Value::from).or_else(|_| digits.parse::<u64>().map(Value::from));
+                whole.ok().or_else(|| Number::from_f64(f).map(Value::Number))
+            }
+            Self::Float(f) => Number::from_f64(f).map(Value::Number),
+        }
+    }
+
+    /// The text of a mapping key, as `sigs.k8s.io/yaml` makes it; `None` for the integers that it refuses.
+    pub(super) fn to_key(self) -> Option<String> {
+        match self {
+            Self::Int(i) => Some(i.to_string()),
+            Self::UInt(_) => None,
+            #[expect(clippy::cast_possible_truncation, reason = "the original formats keys in single precision")]
+            Self::Float(f) => Some(general_format(f as f32)),
+        }
+    }
+}
+
+/// Go's `ParseInt` and `ParseUint` with base 0.
+fn integer(text: &str) -> Option<Numeric> {
+    let (negative, signed, digits) = match text.as_bytes().first()? {
+        b'-' => (true, true, &text[1..]),
+        b'+' => (false, true, &text[1..]),
+        _ => (false, false, text),
+    };
+    let (base, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
+        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    if !digits.as_bytes().first()?.is_ascii_alphanumeric() {
+        return None;
+    }
+    let magnitude = u64::from_str_radix(digits, base).ok()?;
+    match (negative, i64::try_from(magnitude)) {
+        (false, Ok(i)) => Some(Numeric::Int(i)),
+        (true, _) => 0i64.checked_sub_unsigned(magnitude).map(Numeric::Int),
+        (false, Err(_)) if signed => None,
+        (false, Err(_)) => Some(Numeric::UInt(magnitude)),
+    }
+}
+
+/// go-yaml reads `0b` with a sign after it, which nobody means but everybody then gets.
+fn signed_binary(text: &str) -> Option<Numeric> {
+    let digits = text.strip_prefix("0b")?;
+    i64::from_str_radix(digits, 2).ok().map(Numeric::Int)
+}
+
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+fn is_float(text: &str) -> bool {
+    let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let whole = digits(rest);
+    let rest = &rest[whole..];
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let count = digits(fraction);
+            if whole == 0 && count == 0 {
+                return false;
+            }
+            &fraction[count..]
+        }
+        None if whole == 0 => return false,
+        None => rest,
+    };
+    match rest.strip_prefix(['e', 'E']) {
+        None => rest.is_empty(),
+        Some(exponent) => {
+            let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+            !exponent.is_empty() && digits(exponent) == exponent.len()
+        }
+    }
+}
+
+/// Too large a number is no number: `12e4567` may be a commit.
+fn float(text: &str) -> Option<Numeric> {
+    text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Numeric::Float)
+}
+
+/// Go's `FormatFloat(f, 'g', -1, 32)` with go-yaml's names of the special values.
+fn general_format(f: f32) -> String {
+    if f.is_nan() {
+        return ".nan".into();
+    }
+    if f.is_infinite() {
+        return if f > 0.0 { ".inf" } else { "-.inf" }.into();
+    }
+    let scientific = format!("{f:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>() {
+        // With the shortest digits, Go changes to an exponent at the seventh.
+        Ok(power) if f != 0.0 && !(-4..6).contains(&power) => {
+            let sign = if power < 0 { '-' } else { '+' };
+            format!("{mantissa}e{sign}{:02}", power.abs())
+        }
+        _ => f.to_string(),
+    }
+}
