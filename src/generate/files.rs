@@ -87,7 +87,9 @@ fn is_chart(dir: &Dir) -> bool {
 
 fn is_within_chart(tree: &Tree, path: &str) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    std::iter::once(0).chain(ends).any(|end| matches!(tree.follow(&path[..end]), Ok((_, Entry::Dir(dir))) if is_chart(&dir)))
+    std::iter::once(0)
+        .chain(ends)
+        .any(|end| matches!(tree.follow(&path[..end]), Ok((_, Entry::Dir(dir))) if is_chart(&dir)))
 }
 
 #[cfg(test)]

@@ -23,10 +23,14 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 pub use error::{CommandError, ConfigError, Error};
-#[allow(unused_imports, reason = "their caller, the generator, lands beside them")]
-pub(crate) use {files::{Found, RawFile, raw_files}, parsed::ParsedFiles, read::read_objects};
 pub use read::ReadError;
 pub use settings::{LoadErrors, Settings};
+#[allow(unused_imports, reason = "their caller, the generator, lands beside them")]
+pub(crate) use {
+    files::{Found, RawFile, raw_files},
+    parsed::ParsedFiles,
+    read::read_objects,
+};
 
 /// Writes the files of a tree into an empty directory (a checkout); an error is a reason in words.
 pub type Export = Arc<dyn Fn(Tree, PathBuf) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;

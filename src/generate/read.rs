@@ -87,7 +87,8 @@ fn take_document(
     }
     let Some((kind, items)) = value.as_object().and_then(as_list) else {
         let file = Arc::clone(&origin.file);
-        let object = Object::new(value, origin).map_err(|source| ReadError::Object { file, source: Box::new(source) })?;
+        let object =
+            Object::new(value, origin).map_err(|source| ReadError::Object { file, source: Box::new(source) })?;
         found.push(Arc::new(object));
         return Ok(());
     };

@@ -167,7 +167,9 @@ fn is_plain(text: &str) -> bool {
 /// A text that begins with a digit and that nobody takes for a number, a time of day or a date.
 fn is_safe_digits(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().any(|c| c.is_ascii_alphabetic() && !matches!(c.to_ascii_lowercase(), 'a'..='f' | 'o' | 'x' | 't' | 'z'))
+        && text
+            .chars()
+            .any(|c| c.is_ascii_alphabetic() && !matches!(c.to_ascii_lowercase(), 'a'..='f' | 'o' | 'x' | 't' | 'z'))
 }
 
 fn double_quoted(text: &str) -> String {
