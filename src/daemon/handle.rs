@@ -1,0 +1,245 @@
+//! What the API can ask of the daemon. Nothing here waits for a running sync.
+
+use std::sync::Arc;
+
+use crate::object::{ObjectId, yaml};
+use crate::operator;
+use crate::report::{
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobState, JobStatus, Metrics, PublicKey, Update, UpdateSpec,
+    decode_update,
+};
+use crate::runtime::Stop;
+use crate::source::git;
+
+use super::jobs;
+use super::shared::{ResourcesError, Shared};
+use super::{head, marker, services, words};
+
+/// A cheap handle of the daemon for those who serve it.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+fn untyped(e: impl std::fmt::Display) -> ApiError {
+    ApiError::untyped(e.to_string())
+}
+
+impl Handle {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Tells the daemon which operator runs it. Called once, before anything runs; a second call changes nothing.
+    pub fn attach(&self, operator: operator::Handle) {
+        self.shared.operator.get_or_init(|| operator);
+    }
+
+    /// The operator that runs the daemon; `None` before it is attached.
+    pub fn operator(&self) -> Option<&operator::Handle> {
+        self.shared.operator.get()
+    }
+
+    /// The registry of figures, brought up to date.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        let (status, _) = self.shared.repo.status();
+        self.shared.metrics.git_ready(status == git::Status::Ready);
+        &self.shared.metrics
+    }
+
+    /// Whether the API server answers.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn ping(&self) -> Result<(), ApiError> {
+        self.shared.reads.ping().await.map_err(untyped)
+    }
+
+    /// The daemon's version.
+    pub fn version(&self) -> &str {
+        &self.shared.settings.version
+    }
+
+    /// Hears that something changed outside. A change of another branch of our repository means nothing to us; any other
+    /// git change makes the mirror look (fluxd-v1 §8.4).
+    ///
+    /// # Errors
+    /// None today.
+    pub async fn notify(&self, change: Change) -> Result<(), ApiError> {
+        let settings = &self.shared.settings;
+        match change {
+            Change::Git { url, branch } => {
+                let other = git::equivalent(&url, &settings.url) && branch != settings.branch && !branch.is_empty();
+                if other {
+                    tracing::info!(component = "daemon", branch, "notified about unrelated change");
+                } else {
+                    self.shared.repo.notify();
+                }
+            }
+            Change::Image { domain, image } => {
+                tracing::info!(component = "daemon", domain, image, "notified about an image; images are not scanned");
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits up to `reference` that are not synced yet, newest first.
+    ///
+    /// # Errors
+    /// When the repository is not ready or the reference is not known.
+    pub async fn sync_status(&self, reference: &str) -> Result<Vec<String>, ApiError> {
+        let shared = &self.shared;
+        shared.repo.ready().map_err(untyped)?;
+        let marker = marker::read(shared).await.map_err(untyped)?;
+        let revision = shared.repo.resolve(reference).await.map_err(untyped)?;
+        let paths = &shared.settings.paths;
+        let commits = shared.repo.commits(marker.as_ref(), &revision, paths).await.map_err(untyped)?;
+        Ok(commits.into_iter().map(|c| c.revision.to_string()).collect())
+    }
+
+    /// Settings and state of the repository; with `regenerate` a new deploy key is made first.
+    ///
+    /// # Errors
+    /// When the key cannot be made.
+    pub async fn git_repo_config(&self, regenerate: bool) -> Result<GitConfig, ApiError> {
+        if regenerate {
+            self.regenerate_key().await?;
+        }
+        let settings = &self.shared.settings;
+        let (status, error) = self.shared.repo.status();
+        let url = self.shared.repo.safe_url().to_owned();
+        let (branch, path) = (settings.branch.clone(), settings.paths.join(","));
+        Ok(GitConfig {
+            remote: GitRemote { url, branch, path },
+            public_key: self.public_key(),
+            status: status.as_str().to_owned(),
+            errors: error.unwrap_or_default(),
+        })
+    }
+
+    /// The public deploy key; zero without a key ring.
+    pub fn public_key(&self) -> PublicKey {
+        self.shared.keys.as_ref().map(|keys| services::public_key(&keys.public_key())).unwrap_or_default()
+    }
+
+    /// Makes a new deploy key; without a key ring nothing is done, as in v1.
+    ///
+    /// # Errors
+    /// When it cannot be made or stored.
+    pub async fn regenerate_key(&self) -> Result<(), ApiError> {
+        match &self.shared.keys {
+            Some(keys) => keys.regenerate().await.map_err(untyped),
+            None => Ok(()),
+        }
+    }
+
+    /// The allowed namespaces and their workloads as YAML, as `fluxctl save` reads them.
+    ///
+    /// # Errors
+    /// When the cluster cannot be read.
+    pub async fn export(&self) -> Result<Vec<u8>, ApiError> {
+        let objects = self.shared.reads.export().await.map_err(untyped)?;
+        let text: String = objects.iter().map(|o| format!("---\n{}", yaml::write(o))).collect();
+        Ok(text.into_bytes())
+    }
+
+    /// Workloads of a namespace, or those named, or all when both are empty.
+    ///
+    /// # Errors
+    /// When both are given, when the cluster cannot be read, or when the files in git cannot.
+    pub async fn list_services(&self, namespace: &str, ids: &[ObjectId]) -> Result<Vec<ControllerStatus>, ApiError> {
+        if !namespace.is_empty() && !ids.is_empty() {
+            return Err(ApiError::untyped("cannot filter by 'namespace' and 'workloads' at the same time"));
+        }
+        services::list(&self.shared, namespace, ids).await
+    }
+
+    /// Starts an update. Of v1's updates this release knows `sync`.
+    ///
+    /// # Errors
+    /// On a specification that cannot be read, and for the other kinds of updates.
+    pub async fn update_manifests(&self, body: &serde_json::Value) -> Result<String, ApiError> {
+        let spec = decode_update(body)?;
+        match &spec.update {
+            Update::Sync => Ok(self.start_sync_job(spec)),
+            Update::Auto(_) => Err(ApiError::untyped("unknown update type \"auto\"")),
+            other => Err(ApiError::not_built(other.type_word())),
+        }
+    }
+
+    fn start_sync_job(&self, spec: UpdateSpec) -> String {
+        let id = jobs::new_id();
+        self.shared.jobs.queue(&id, spec);
+        tracing::info!(component = "daemon", jobID = id, state = "queued");
+        id
+    }
+
+    /// Where a job stands.
+    ///
+    /// # Errors
+    /// When nobody knows it.
+    pub async fn job_status(&self, id: &str) -> Result<JobStatus, ApiError> {
+        self.shared.jobs.get(id).ok_or_else(|| ApiError::unknown_job(id))
+    }
+
+    /// Works on queued jobs one at a time, until stopped.
+    ///
+    /// # Errors
+    /// None: a job's failure is the job's.
+    pub async fn run_jobs(self, stop: Stop) -> Result<(), operator::Error> {
+        while let Some(id) = self.shared.jobs.next(&stop).await {
+            let record = |state, revision: &str, error: &str| {
+                self.shared.jobs.record(&id, state, revision, error);
+            };
+            tracing::info!(component = "daemon", jobID = id, state = "in-progress");
+            record(JobState::Running, "", "");
+            let done = tokio::time::timeout(self.shared.settings.sync_timeout, self.sync_job()).await;
+            let (revision, error) = match done {
+                Ok(Ok(revision)) => (revision, None),
+                Ok(Err((revision, error))) => (revision, Some(error)),
+                Err(_) => (String::new(), Some("context deadline exceeded".to_owned())),
+            };
+            let state = if error.is_none() { JobState::Succeeded } else { JobState::Failed };
+            record(state, &revision, error.as_deref().unwrap_or(""));
+            let success = error.is_none();
+            tracing::info!(component = "daemon", jobID = id, state = "done", success, err = error.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Looks at the remote, and asks for a sync that reads every kind anew. The revision is what the client waits for.
+    async fn sync_job(&self) -> Result<String, (String, String)> {
+        let none = |e: git::Error| (String::new(), e.to_string());
+        let shared = &self.shared;
+        shared.repo.refresh().await.map_err(none)?;
+        head::follow(shared).await.map_err(none)?;
+        let head = shared.repo.head().await.map_err(none)?;
+        let valid = shared.state().head.clone();
+        shared.request(true);
+        match valid.filter(|_| shared.settings.verify_signatures) {
+            Some(valid) if valid != head => {
+                let text = format!(
+                    "The branch HEAD in the git repo is not verified, and fluxd is unable to sync to it. The last \
+                     verified commit was {}. HEAD is {}.",
+                    &valid.0[..8.min(valid.0.len())],
+                    &head.0[..8.min(head.0.len())]
+                );
+                Err((valid.to_string(), text))
+            }
+            _ => Ok(head.to_string()),
+        }
+    }
+}
+
+impl From<ResourcesError> for ApiError {
+    fn from(e: ResourcesError) -> Self {
+        match e {
+            ResourcesError::Repo(e) => words::repo_not_ready(&e.to_string()),
+            ResourcesError::Manifests(e) => e,
+        }
+    }
+}

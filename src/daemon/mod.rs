@@ -1,0 +1,20 @@
+//! The git loop: one [`Component`](crate::operator::Component) whose spec is flags and whose desired state is a git tree.
+//!
+//! It is a user of the operator library like any other: it says what a commit wants, hears what became of it, and then
+//! moves the sync marker. It never looks into the engine.
+
+mod component;
+mod events;
+mod handle;
+mod head;
+mod jobs;
+mod marker;
+mod services;
+mod settings;
+mod shared;
+mod words;
+
+pub use component::Daemon;
+pub use handle::Handle;
+pub use settings::{MarkerStore, Settings};
+pub use shared::Parts;

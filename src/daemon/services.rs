@@ -1,0 +1,91 @@
+//! Lists of workloads: what the cluster runs, with what git says of it (fluxd-v1 §8.3).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::generate::Loaded;
+use crate::object::{Ignore, Object, ObjectId};
+use crate::report::{ApiError, Container, ControllerStatus, Fingerprint, ImageInfo, PublicKey, ReadOnly, Workload};
+use crate::source::git;
+
+use super::shared::{ResourcesError, Shared};
+
+/// What git is known to say.
+struct InGit {
+    /// Objects by identity, namespaces filled in where the manifest leaves them out.
+    objects: HashMap<ObjectId, Arc<Object>>,
+    /// The answer for a workload that is not among them.
+    otherwise: ReadOnly,
+    /// Whether nothing may be changed at all.
+    readonly: bool,
+}
+
+pub(super) async fn list(shared: &Shared, namespace: &str, ids: &[ObjectId]) -> Result<Vec<ControllerStatus>, ApiError> {
+    let namespace = Some(namespace).filter(|n| !n.is_empty());
+    let workloads = shared.reads.list_workloads(namespace).await.map_err(|e| ApiError::untyped(e.to_string()))?;
+    let in_git = in_git(shared).await?;
+    let wanted = workloads.into_iter().filter(|w| ids.is_empty() || ids.contains(&w.id));
+    Ok(wanted.map(|w| status(shared, w, &in_git)).collect())
+}
+
+async fn in_git(shared: &Shared) -> Result<InGit, ApiError> {
+    let readonly = shared.settings.readonly;
+    let nothing = |otherwise| InGit { objects: HashMap::new(), otherwise, readonly };
+    match shared.resources().await {
+        Ok(loaded) => Ok(InGit { objects: by_id(shared, &loaded), otherwise: ReadOnly::NotInRepo, readonly }),
+        Err(ResourcesError::Repo(git::Error::Unconfigured)) => Ok(nothing(ReadOnly::NoRepo)),
+        Err(ResourcesError::Repo(git::Error::NotReady(_))) => Ok(nothing(ReadOnly::NotReady)),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn by_id(shared: &Shared, loaded: &Loaded) -> HashMap<ObjectId, Arc<Object>> {
+    let fallback = &shared.settings.default_namespace;
+    let key = |o: &Arc<Object>| ObjectId::new(Some(o.namespace().unwrap_or(fallback)), &o.gvk().kind, o.name());
+    loaded.objects.iter().map(|o| (key(o), Arc::clone(o))).collect()
+}
+
+fn status(shared: &Shared, workload: Workload, git: &InGit) -> ControllerStatus {
+    let object = git.objects.get(&workload.id);
+    let policies = object.map(|o| o.policies());
+    let is = |name: &str| policies.is_some_and(|p| p.is_set(name));
+    let read_only = match object {
+        None => git.otherwise,
+        Some(_) if git.readonly => ReadOnly::ReadOnlyMode,
+        Some(_) => ReadOnly::No,
+    };
+    let sync_error = shared.operator.get().and_then(|o| o.sync_error(&workload.id)).unwrap_or_default();
+    let all = policies.map(|p| p.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect());
+    ControllerStatus {
+        containers: containers(&workload),
+        read_only,
+        sync_error,
+        automated: is("automated"),
+        locked: is("locked"),
+        ignore: policies.is_some_and(|p| p.ignore() == Some(Ignore::Always)),
+        policies: all.unwrap_or_else(BTreeMap::new),
+        id: workload.id,
+        status: workload.status,
+        rollout: workload.rollout,
+        antecedent: workload.antecedent,
+        labels: Some(workload.labels),
+    }
+}
+
+fn containers(workload: &Workload) -> Vec<Container> {
+    let Ok(containers) = &workload.containers else { return Vec::new() };
+    let one = |c: &crate::report::WorkloadContainer| Container {
+        name: c.name.clone(),
+        current: ImageInfo::named(c.image.clone()),
+        latest_filtered: ImageInfo::default(),
+    };
+    containers.iter().map(one).collect()
+}
+
+/// The key ring's key in the API's shape.
+pub(super) fn public_key(key: &git::PublicKey) -> PublicKey {
+    let fingerprints = key.fingerprints.iter().map(|(algorithm, f)| {
+        (algorithm.clone(), Fingerprint { hash: f.hash.clone(), randomart: f.randomart.clone() })
+    });
+    PublicKey { key: key.key.clone(), fingerprints: Some(fingerprints.collect()) }
+}

@@ -1,0 +1,146 @@
+//! What the loop, the jobs and the API share: the repository, the generator, and what the last load saw.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use futures::FutureExt as _;
+
+use crate::generate::{Export, Generator, Loaded};
+use crate::object::{Digest, ObjectId};
+use crate::operator::{self, reads::Reads};
+use crate::report::{ApiError, Metrics};
+use crate::runtime::Stop;
+use crate::source::git::{self, Commit, KeyRing, Repo};
+use crate::tree::{Revision, Tree};
+
+use super::jobs::JobLog;
+use super::settings::Settings;
+use super::words;
+
+/// What the daemon is put together from.
+pub struct Parts {
+    /// Its own settings.
+    pub settings: Settings,
+    /// The repository.
+    pub repo: Repo,
+    /// Loads trees.
+    pub generator: Generator,
+    /// Reads of the cluster.
+    pub reads: Reads,
+    /// Where figures go.
+    pub metrics: Arc<Metrics>,
+    /// The deploy key; `None` out of a cluster and for http addresses.
+    pub keys: Option<KeyRing>,
+}
+
+/// A load and the revision it shows.
+pub(super) type LoadedAt = (Revision, Arc<Loaded>);
+
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) repo: Repo,
+    pub(super) generator: Generator,
+    pub(super) reads: Reads,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) keys: Option<KeyRing>,
+    pub(super) jobs: JobLog,
+    pub(super) operator: OnceLock<operator::Handle>,
+    pub(super) state: Mutex<State>,
+}
+
+/// What changes while the daemon runs.
+#[derive(Default)]
+pub(super) struct State {
+    /// The newest commit that may be synced; `None` before the first refresh.
+    pub(super) head: Option<Revision>,
+    /// The last load.
+    pub(super) loaded: Option<LoadedAt>,
+    /// Digests by identity as written, of the objects synced last.
+    pub(super) synced: Option<HashMap<ObjectId, Digest>>,
+    /// The marker that this process wrote last.
+    pub(super) marker: Option<Revision>,
+    /// When the running sync began.
+    pub(super) started: Option<std::time::Instant>,
+    /// Whether a marker moved by somebody else was told of.
+    pub(super) told_of_foreign_marker: bool,
+}
+
+impl Shared {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { settings, repo, generator, reads, metrics, keys } = parts;
+        let (jobs, operator, state) = (JobLog::default(), OnceLock::new(), Mutex::default());
+        Arc::new(Self { settings, repo, generator, reads, metrics, keys, jobs, operator, state })
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the operator for a sync; before it is known, it syncs at its start anyway.
+    pub(super) fn request(&self, full: bool) {
+        if let Some(operator) = self.operator.get() {
+            if full { operator.request_full() } else { operator.request() }
+        }
+    }
+
+    /// A function that writes a tree to a directory, for generators.
+    pub(super) fn export(&self) -> Export {
+        let repo = self.repo.clone();
+        Arc::new(move |tree: Tree, dir: PathBuf| {
+            let repo = repo.clone();
+            async move { repo.export(&tree, &dir).await.map_err(|e| e.to_string()) }.boxed()
+        })
+    }
+
+    /// What a revision wants. A load of the same revision is reused unless `rerun` asks for the commands to run again.
+    pub(super) async fn load(&self, revision: &Revision, rerun: bool, stop: &Stop) -> Result<Arc<Loaded>, LoadError> {
+        let known = self.state().loaded.clone();
+        if let Some((_, loaded)) = known.filter(|(at, _)| at == revision && !rerun) {
+            return Ok(loaded);
+        }
+        let tree = self.repo.tree(revision).await.map_err(LoadError::Git)?;
+        let loaded = self.generator.load(&tree, &self.export(), rerun, stop).await.map_err(LoadError::Manifests)?;
+        let loaded = Arc::new(loaded);
+        self.state().loaded = Some((revision.clone(), Arc::clone(&loaded)));
+        Ok(loaded)
+    }
+
+    /// Commits after `old` up to `new`, newest first. With generation every commit counts, because bases and configs may
+    /// lie outside of the configured paths (fluxd-v1 §4.6).
+    pub(super) async fn commits_between(&self, old: Option<&Revision>, new: &Revision) -> Result<Vec<Commit>, git::Error> {
+        let everywhere = Vec::new();
+        let paths = if self.settings.manifest_generation { &everywhere } else { &self.settings.paths };
+        self.repo.commits(old, new, paths).await
+    }
+
+    /// What the head of the branch wants, for API reads.
+    pub(super) async fn resources(&self) -> Result<Arc<Loaded>, ResourcesError> {
+        self.repo.ready().map_err(ResourcesError::Repo)?;
+        let head = self.repo.head().await.map_err(ResourcesError::Repo)?;
+        self.load(&head, false, &Stop::new()).await.map_err(|e| match e {
+            LoadError::Git(e) => ResourcesError::Repo(e),
+            LoadError::Manifests(e) => ResourcesError::Manifests(words::unparseable(&e.to_string())),
+        })
+    }
+}
+
+/// Why a revision could not be turned into objects.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LoadError {
+    /// The tree could not be read.
+    #[error("{0}")]
+    Git(#[source] git::Error),
+    /// A file or a generator failed.
+    #[error("loading resources from repo: {0}")]
+    Manifests(#[source] crate::generate::Error),
+}
+
+/// Why the API cannot tell what is in git.
+#[derive(Debug)]
+pub(super) enum ResourcesError {
+    /// The repository is not usable (yet).
+    Repo(git::Error),
+    /// Its files are wrong.
+    Manifests(ApiError),
+}

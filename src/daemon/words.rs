@@ -1,0 +1,111 @@
+//! The daemon's own log lines and help texts, with the keys that users of Flux v1 search for (fluxd-v1 §10.3).
+
+use crate::operator::{Done, Outcome, SkipReason};
+use crate::report::ApiError;
+use crate::tree::Revision;
+
+pub(super) fn log_trying(old: Option<&Revision>, new: &Revision) {
+    let old = old.map(ToString::to_string).unwrap_or_default();
+    tracing::info!(component = "daemon", old, new = %new, "trying to sync git changes to the cluster");
+}
+
+/// How many objects are as wanted, and how many failed.
+pub(super) fn applied(outcome: &Outcome) -> (usize, usize) {
+    let failed = outcome.failures().count();
+    let ok = outcome
+        .results
+        .iter()
+        .filter(|r| matches!(r.done, Done::Created | Done::Configured | Done::Unchanged | Done::Recreated))
+        .count();
+    (ok, failed)
+}
+
+/// Tells what changed, what failed and what was left alone for a reason. Nothing changed, no line.
+pub(super) fn log_outcome(outcome: &Outcome) {
+    log_skipped(outcome);
+    let (ok, _) = applied(outcome);
+    if outcome.changed() {
+        let took = outcome.started.zip(outcome.ended).map(|(from, to)| (to - from).to_string()).unwrap_or_default();
+        tracing::info!(component = "cluster", method = "Sync", cmd = "apply", args = "", count = ok, took, "{outcome}");
+    }
+    for result in &outcome.results {
+        if let Some(failure) = result.failure() {
+            let origin = result.origin().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(component = "cluster", method = "Sync", id = %result.id(), origin, "{failure}");
+        }
+        for warning in &result.warnings {
+            tracing::warn!(component = "cluster", id = %result.id(), "{warning}");
+        }
+        if result.done == Done::Deleted {
+            tracing::info!(
+                component = "cluster",
+                resource = %result.id(),
+                "dry-run" = false,
+                "cluster resource not in resources to be synced; deleting"
+            );
+        }
+    }
+    if let Some(reason) = &outcome.gc_off {
+        tracing::warn!(component = "cluster", "nothing is deleted in this sync: {reason}");
+    }
+    if let Some(held) = &outcome.held {
+        tracing::warn!(
+            component = "cluster",
+            digest = %held.digest,
+            count = held.deletes.len(),
+            "deletes are held: {}; approve them with POST /api/fluxd/v1/deletes/{}/approve",
+            held.reason,
+            held.digest
+        );
+    }
+}
+
+fn log_skipped(outcome: &Outcome) {
+    let mut constrained = Vec::new();
+    for result in &outcome.results {
+        let Done::Skipped(reason) = &result.done else { continue };
+        match reason {
+            SkipReason::NamespaceNotAllowed => constrained.push(result.id().to_string()),
+            SkipReason::IgnoredInFile | SkipReason::IgnoredLive => {
+                tracing::info!(component = "cluster", resource = %result.id(), "not applying resource; {reason}");
+            }
+            SkipReason::DryRun => tracing::info!(
+                component = "cluster",
+                resource = %result.id(),
+                "dry-run" = true,
+                "cluster resource not in resources to be synced; deleting"
+            ),
+            SkipReason::SyncOnly => {
+                tracing::info!(component = "cluster", resource = %result.id(), "not deleting resource; {reason}");
+            }
+            SkipReason::KindUnknown(_)
+            | SkipReason::HasOwner
+            | SkipReason::IncompleteRead(_)
+            | SkipReason::Own
+            | SkipReason::Contended => {
+                tracing::debug!(component = "cluster", resource = %result.id(), "{reason}");
+            }
+        }
+    }
+    if !constrained.is_empty() {
+        tracing::warn!(
+            component = "cluster",
+            resources = constrained.join(","),
+            "not applying resources; excluded by namespace constraints"
+        );
+    }
+}
+
+/// The error of API reads while the files in git are wrong (fluxd-v1 §3.2).
+pub(super) fn unparseable(cause: &str) -> ApiError {
+    let help = format!(
+        "Unable to parse files as manifests\n\nThe files at the head of the branch could not be read as Kubernetes \
+         manifests. Nothing is synced until this is mended:\n\n    {cause}\n"
+    );
+    ApiError::user(cause, help)
+}
+
+/// The error of a repository that is not usable (yet).
+pub(super) fn repo_not_ready(cause: &str) -> ApiError {
+    ApiError::untyped(cause)
+}
