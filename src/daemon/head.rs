@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use crate::operator;
 use crate::runtime::Stop;
-use crate::source::git;
 use crate::tree::Revision;
 
-use super::marker;
+use super::marker::{self, Error};
 use super::shared::Shared;
 
 /// Runs until stopped.
@@ -25,18 +24,18 @@ pub(super) async fn watch(shared: Arc<Shared>, stop: Stop) -> Result<(), operato
         }
         changes.mark_unchanged();
         if let Err(e) = follow(&shared).await {
-            tracing::error!(component = "sync-loop", url = %shared.repo.safe_url(), "{e}");
+            tracing::error!(component = "sync-loop", url = %shared.safe_url(), "{e}");
         }
     }
 }
 
 /// Looks at the mirror once; asks for a sync when the commit to sync is another than before.
-pub(super) async fn follow(shared: &Shared) -> Result<(), git::Error> {
+pub(super) async fn follow(shared: &Shared) -> Result<(), Error> {
     let Some(head) = valid_head(shared).await? else { return Ok(()) };
     tracing::info!(
         component = "sync-loop",
         event = "refreshed",
-        url = %shared.repo.safe_url(),
+        url = %shared.safe_url(),
         branch = %shared.settings.branch,
         HEAD = %head
     );
@@ -53,9 +52,9 @@ pub(super) async fn follow(shared: &Shared) -> Result<(), git::Error> {
 }
 
 /// The branch's head, or with verification the last commit before the first that has no good signature.
-async fn valid_head(shared: &Shared) -> Result<Option<Revision>, git::Error> {
+async fn valid_head(shared: &Shared) -> Result<Option<Revision>, Error> {
     if !shared.settings.verify_signatures {
-        return shared.repo.head().await.map(Some);
+        return Ok(Some(shared.repo.head().await?));
     }
     let marker = marker::read(shared).await?;
     let verified = shared.repo.latest_valid(marker.as_ref()).await?;

@@ -13,11 +13,22 @@ use super::shared::Shared;
 /// Annotation of the secret that holds the marker.
 const ANNOTATION: &str = "flux.weave.works/sync-hwm";
 
+/// The marker, or what it points into, could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The repository failed.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// The secret failed.
+    #[error("sync marker in the secret: {0}")]
+    Secret(#[from] operator::Error),
+}
+
 /// Reads the marker; `None` before the first sync.
-pub(super) async fn read(shared: &Shared) -> Result<Option<Revision>, git::Error> {
+pub(super) async fn read(shared: &Shared) -> Result<Option<Revision>, Error> {
     match shared.settings.marker {
-        MarkerStore::Git => shared.repo.read_marker().await,
-        MarkerStore::Secret => from_secret(shared).await.map_err(|e| git::Error::Marker(e.to_string())),
+        MarkerStore::Git => Ok(shared.repo.read_marker().await?),
+        MarkerStore::Secret => Ok(from_secret(shared).await?),
     }
 }
 
@@ -48,14 +59,14 @@ fn namespace(shared: &Shared) -> String {
 
 /// Moves the marker to a commit, unless this process wrote that very commit last; the first sync of a process always
 /// writes it. Then the mirror is refreshed, so that the API sees the marker where it is.
-pub(super) async fn advance(shared: &Shared, old: Option<&Revision>, new: &Revision) -> Result<(), git::Error> {
+pub(super) async fn advance(shared: &Shared, old: Option<&Revision>, new: &Revision) -> Result<(), Error> {
     tell_of_foreign_marker(shared, old);
     if shared.state().marker.as_ref() == Some(new) {
         return Ok(());
     }
     match shared.settings.marker {
         MarkerStore::Git => shared.repo.write_marker(new, "Sync pointer").await?,
-        MarkerStore::Secret => to_secret(shared, &new.0).await.map_err(|e| git::Error::Marker(e.to_string()))?,
+        MarkerStore::Secret => to_secret(shared, &new.0).await?,
     }
     shared.state().marker = Some(new.clone());
     tracing::info!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::generate::Loaded;
 use crate::object::{Ignore, Object, ObjectId};
-use crate::report::{ApiError, Container, ControllerStatus, Fingerprint, ImageInfo, PublicKey, ReadOnly, Workload};
+use crate::report::{ApiError, Container, ControllerStatus, ImageInfo, ReadOnly, Workload};
 use crate::source::git;
 
 use super::shared::{ResourcesError, Shared};
@@ -80,12 +80,4 @@ fn containers(workload: &Workload) -> Vec<Container> {
         latest_filtered: ImageInfo::default(),
     };
     containers.iter().map(one).collect()
-}
-
-/// The key ring's key in the API's shape.
-pub(super) fn public_key(key: &git::PublicKey) -> PublicKey {
-    let fingerprints = key.fingerprints.iter().map(|(algorithm, f)| {
-        (algorithm.clone(), Fingerprint { hash: f.hash.clone(), randomart: f.randomart.clone() })
-    });
-    PublicKey { key: key.key.clone(), fingerprints: Some(fingerprints.collect()) }
 }

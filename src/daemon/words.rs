@@ -82,7 +82,7 @@ fn log_skipped(outcome: &Outcome) {
             | SkipReason::HasOwner
             | SkipReason::IncompleteRead(_)
             | SkipReason::Own
-            | SkipReason::Contended => {
+            | SkipReason::NotOurs => {
                 tracing::debug!(component = "cluster", resource = %result.id(), "{reason}");
             }
         }

@@ -2,141 +2,46 @@
 //! secret, and Kubernetes events.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::object::ObjectId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::{Event as KubeEvent, EventType, Recorder, Reporter};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, KindInfo, RequestError, Settings};
+use crate::object::{GC_MARK_LABEL, Gvk, Key, ObjectId, Policies};
+use crate::report::{Workload, WorkloadContainer};
 
 use super::Error;
+
+/// Longest time for one read.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The annotation by which the release that made a workload is known (fluxd-v1 §3.6).
+const ANTECEDENT: &str = "helm.fluxcd.io/antecedent";
 
 /// A door to the cluster for reads.
 #[derive(Clone)]
 pub struct Reads {
-    client: kube::Client,
-    allow_namespaces: Vec<String>,
-}
-
-/// One container of a workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Container {
-    /// Its name.
-    pub name: String,
-    /// Its image as written in the workload.
-    pub image: String,
-}
-
-/// How far a workload has rolled out (fluxd-v1 §5.9).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rollout {
-    /// Replicas wanted.
-    pub desired: i32,
-    /// Replicas of the newest template.
-    pub updated: i32,
-    /// Ready replicas.
-    pub ready: i32,
-    /// Available replicas.
-    pub available: i32,
-    /// Replicas of older templates.
-    pub outdated: i32,
-    /// What goes wrong, if anything does.
-    pub messages: Vec<String>,
-}
-
-/// A workload as it is live.
-#[derive(Clone, Debug)]
-pub struct Workload {
-    /// Its identity.
-    pub id: ObjectId,
-    /// Containers, then init containers.
-    pub containers: Vec<Container>,
-    /// `started`, `updating`, `ready`, `error`, or a release's own word.
-    pub status: String,
-    /// How far it has rolled out.
-    pub rollout: Rollout,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Its annotations.
-    pub annotations: BTreeMap<String, String>,
-    /// The release that made it, from the annotation `helm.fluxcd.io/antecedent`.
-    pub antecedent: Option<ObjectId>,
+    cluster: Cluster,
+    recorder: Arc<Recorder>,
 }
 
 /// A Kubernetes event about an object; the same event again raises its count.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it is about: a namespace (`None` for cluster scope), kind, name and `apiVersion`.
-    pub about: (Option<String>, String, String, String),
+    /// What it is about.
+    pub about: Key,
     /// `true` for `Warning`, `false` for `Normal`.
     pub warning: bool,
-    /// One word in camel case.
+    /// One word in camel case, at most 128 characters.
     pub reason: String,
-    /// A sentence.
+    /// A sentence; cut at 1,000 bytes.
     pub message: String,
-}
-
-impl Reads {
-    /// Makes one; an empty list of namespaces allows all.
-    pub fn new(client: kube::Client, allow_namespaces: Vec<String>) -> Self {
-        Self { client, allow_namespaces }
-    }
-
-    /// Asks whether the API server answers.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`] when it does not.
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.server_version().await.map(|_| ())
-    }
-
-    /// The API server's version, such as `v1.36.3`.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn server_version(&self) -> Result<String, Error> {
-        self.client.apiserver_version().await.map(|v| v.git_version).map_err(|e| Error::Cluster(e.to_string()))
-    }
-
-    /// Names of the namespaces we may touch and that exist.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn list_namespaces(&self) -> Result<Vec<String>, Error> {
-        Ok(self.allow_namespaces.clone())
-    }
-
-    /// Workloads of a namespace, or of all that we may touch (`None`).
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn list_workloads(&self, namespace: Option<&str>) -> Result<Vec<Workload>, Error> {
-        let _ = namespace;
-        Ok(Vec::new())
-    }
-
-    /// The data of a secret; `None` when it does not exist.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn get_secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, Error> {
-        let _ = (namespace, name);
-        Err(Error::NotRunning)
-    }
-
-    /// Sets some keys and annotations of an existing secret and leaves the others alone.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn patch_secret(&self, namespace: &str, name: &str, patch: &Secret) -> Result<(), Error> {
-        let _ = (namespace, name, patch);
-        Err(Error::NotRunning)
-    }
-
-    /// Records a Kubernetes event; the same one again within a while raises its count only.
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn record_event(&self, event: Event) -> Result<(), Error> {
-        let _ = event;
-        Err(Error::NotRunning)
-    }
 }
 
 /// Data and annotations of a secret. Never printed.
@@ -152,4 +57,176 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({} keys)", self.data.len())
     }
+}
+
+fn until() -> Instant {
+    Instant::now() + DEADLINE
+}
+
+fn failed(e: RequestError) -> Error {
+    Error::Cluster(e.to_string())
+}
+
+impl Reads {
+    /// Makes one; an empty list of namespaces allows all. `reporter` names this process in events.
+    pub fn new(client: kube::Client, allow_namespaces: Vec<String>, reporter: &str) -> Self {
+        let nothing = Arc::new(|_: &Key, _: &str| false);
+        let settings = Settings { allow_namespaces, ..Settings::new(reporter, GC_MARK_LABEL, nothing) };
+        let recorder = Recorder::new(client.clone(), Reporter { controller: reporter.to_owned(), instance: None });
+        Self { cluster: Cluster::new(client, settings), recorder: Arc::new(recorder) }
+    }
+
+    /// Asks whether the API server answers.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`] when it does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.cluster.ping(until()).await.map_err(failed)
+    }
+
+    /// The API server's version, such as `v1.36.3`.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn server_version(&self) -> Result<String, Error> {
+        self.cluster.server_version(until()).await.map_err(failed)
+    }
+
+    /// Names of the namespaces we may touch and that exist.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn list_namespaces(&self) -> Result<Vec<String>, Error> {
+        self.cluster.namespaces(until()).await.map_err(failed)
+    }
+
+    /// Workloads of a namespace, or of all that we may touch (`None`), add-ons of the cluster left out (fluxd-v1 §5.9).
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn list_workloads(&self, namespace: Option<&str>) -> Result<Vec<Workload>, Error> {
+        let objects = self.cluster.workloads(namespace, until()).await.map_err(failed)?;
+        Ok(objects.iter().filter(|o| !is_add_on(o)).filter_map(workload).collect())
+    }
+
+    /// Namespaces we may touch, each followed by its workloads, as whole objects.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn export(&self) -> Result<Vec<Value>, Error> {
+        let mut objects = Vec::new();
+        let kind = core_kind("Namespace", "namespaces", false);
+        for name in self.list_namespaces().await? {
+            let key = Key { group: String::new(), kind: "Namespace".into(), namespace: None, name: name.clone() };
+            objects.extend(self.cluster.get(&kind, &key, until()).await.map_err(failed)?);
+            let workloads = self.cluster.workloads(Some(&name), until()).await.map_err(failed)?;
+            objects.extend(workloads.into_iter().filter(|o| !is_add_on(o)));
+        }
+        Ok(objects)
+    }
+
+    /// The data of a secret; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn get_secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, Error> {
+        let (kind, key) = secret_key(namespace, name);
+        let found = self.cluster.get(&kind, &key, until()).await.map_err(failed)?;
+        Ok(found.map(|value| Secret {
+            data: strings(&value["data"]).filter_map(|(k, v)| Some((k, STANDARD.decode(v).ok()?))).collect(),
+            annotations: strings(&value["metadata"]["annotations"]).collect(),
+        }))
+    }
+
+    /// Sets some keys and annotations of an existing secret and leaves the others alone.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`], also when it does not exist.
+    pub async fn patch_secret(&self, namespace: &str, name: &str, patch: &Secret) -> Result<(), Error> {
+        let (kind, key) = secret_key(namespace, name);
+        let mut body = Map::new();
+        if !patch.data.is_empty() {
+            let data: BTreeMap<&String, String> = patch.data.iter().map(|(k, v)| (k, STANDARD.encode(v))).collect();
+            body.insert("data".into(), json!(data));
+        }
+        if !patch.annotations.is_empty() {
+            body.insert("metadata".into(), json!({ "annotations": patch.annotations }));
+        }
+        self.cluster.merge(&kind, &key, &Value::Object(body), until()).await.map(|_| ()).map_err(failed)
+    }
+
+    /// Records a Kubernetes event; the same one again within six minutes raises its count only.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn record_event(&self, event: Event) -> Result<(), Error> {
+        let mut note = event.message;
+        note.truncate(note.floor_char_boundary(1_000));
+        let reference = ObjectReference {
+            api_version: (!event.about.group.is_empty()).then(|| event.about.group.clone()),
+            kind: Some(event.about.kind),
+            name: Some(event.about.name),
+            namespace: event.about.namespace,
+            ..ObjectReference::default()
+        };
+        let event = KubeEvent {
+            type_: if event.warning { EventType::Warning } else { EventType::Normal },
+            reason: event.reason,
+            note: Some(note),
+            action: "Sync".into(),
+            secondary: None,
+        };
+        self.recorder.publish(&event, &reference).await.map_err(|e| Error::Cluster(e.to_string()))
+    }
+}
+
+fn core_kind(kind: &str, plural: &str, namespaced: bool) -> KindInfo {
+    let gvk = Gvk { group: String::new(), version: "v1".into(), kind: kind.into() };
+    KindInfo { gvk, plural: plural.into(), namespaced, verbs: vec!["get".into(), "patch".into()] }
+}
+
+fn secret_key(namespace: &str, name: &str) -> (KindInfo, Key) {
+    let key = Key { group: String::new(), kind: "Secret".into(), namespace: Some(namespace.into()), name: name.into() };
+    (core_kind("Secret", "secrets", true), key)
+}
+
+fn strings(value: &Value) -> impl Iterator<Item = (String, String)> {
+    value.as_object().into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())))
+}
+
+/// Parts of the cluster itself are nobody's workloads (fluxd-v1 §5.9).
+fn is_add_on(object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    let mode = labels["addonmanager.kubernetes.io/mode"].as_str();
+    object["metadata"]["namespace"] == "kube-system"
+        && (labels["kubernetes.io/cluster-service"] == "true" || matches!(mode, Some("EnsureExists" | "Reconcile")))
+}
+
+fn workload(object: &Value) -> Option<Workload> {
+    let meta = &object["metadata"];
+    let state = crate::health::rollout(object)?;
+    let annotations = meta["annotations"].as_object().cloned().unwrap_or_default();
+    let antecedent = annotations.get(ANTECEDENT).and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let policies = Policies::from_annotations(&annotations);
+    Some(Workload {
+        id: ObjectId::new(meta["namespace"].as_str(), object["kind"].as_str()?, meta["name"].as_str()?),
+        containers: Ok(containers(object)),
+        status: state.status,
+        rollout: state.rollout,
+        labels: strings(&meta["labels"]).collect(),
+        antecedent,
+        policies: policies.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+    })
+}
+
+/// Containers, then init containers, of the pod template that the kind has (fluxd-v1 §3.4).
+fn containers(object: &Value) -> Vec<WorkloadContainer> {
+    let spec = &object["spec"];
+    let template = if object["kind"] == "CronJob" { &spec["jobTemplate"]["spec"]["template"] } else { &spec["template"] };
+    let named = |list: &str| template["spec"][list].as_array().cloned().unwrap_or_default();
+    let all = named("containers").into_iter().chain(named("initContainers"));
+    let one = |c: Value| {
+        Some(WorkloadContainer { name: c["name"].as_str()?.to_owned(), image: c["image"].as_str()?.to_owned() })
+    };
+    all.filter_map(one).collect()
 }
