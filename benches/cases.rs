@@ -85,7 +85,14 @@ fn raw_ceiling(bench: &Bench, figures: &mut Figures) {
     let no_op = bench.raw_apply(&namespaces, 2_000, "one");
     let list = bench.list_time("none%3Dsuch");
     let ours = format!("create {:.0}/s, no-op {:.0}/s", rate(2_000, create), rate(2_000, no_op));
-    figures.row("bare client, 2,000 objects, 32 in flight", &ours, &format!("LIST {}", text(list)), "-", "-", Cost::default());
+    figures.row(
+        "bare client, 2,000 objects, 32 in flight",
+        &ours,
+        &format!("LIST {}", text(list)),
+        "-",
+        "-",
+        Cost::default(),
+    );
 }
 
 /// A running fluxd and how to look at it.
@@ -101,9 +108,9 @@ impl Running {
     }
 
     fn syncs(&self) -> f64 {
-        self.fluxd.get("/metrics").map_or(0.0, |_| {
-            self.fluxd.metrics().sum("flux_daemon_sync_duration_seconds_count", &["success=\"true\""])
-        })
+        self.fluxd
+            .get("/metrics")
+            .map_or(0.0, |_| self.fluxd.metrics().sum("flux_daemon_sync_duration_seconds_count", &["success=\"true\""]))
     }
 
     fn wait_for_sync(&self, number: f64) {
@@ -121,7 +128,8 @@ impl Running {
 
     /// What was spent since the last call.
     fn cost(&mut self) -> Cost {
-        let (cpu, requests) = (process::cpu(self.fluxd.pid()), self.fluxd.metrics().sum("fluxd_api_requests_total", &[]));
+        let (cpu, requests) =
+            (process::cpu(self.fluxd.pid()), self.fluxd.metrics().sum("fluxd_api_requests_total", &[]));
         let cost = Cost {
             cpu: cpu.saturating_sub(self.cpu),
             peak_mib: process::peak_mib(self.fluxd.pid()),
@@ -197,7 +205,14 @@ fn one_change(bench: &Bench, running: &mut Running, figures: &mut Figures, repo:
     eventually("the marker moved", || (repo.remote_ref("refs/tags/flux-sync^{}")? == head).then_some(()));
     let cost = running.cost();
     let ratio = format!("{:.0} ms CPU, {:.0} requests", cost.cpu.as_secs_f64() * 1e3, cost.requests);
-    figures.row(case, &format!("{} from notify to live", text(took)), "-", &ratio, "1 write, under 300 ms, under 20 ms CPU", cost);
+    figures.row(
+        case,
+        &format!("{} from notify to live", text(took)),
+        "-",
+        &ratio,
+        "1 write, under 300 ms, under 20 ms CPU",
+        cost,
+    );
 }
 
 fn drift(bench: &Bench, running: &mut Running, figures: &mut Figures, at: (&str, &str)) {
@@ -270,7 +285,14 @@ fn many_kinds(bench: &Bench, figures: &mut Figures) {
     let first = Duration::from_secs_f64(running.sync_seconds());
     let cost = running.cost();
     let ours = format!("{} ({:.0} requests)", text(first), cost.requests);
-    figures.row("start and first sync of 20 objects; 300 namespaces × 25 CRDs", &ours, "-", "-", "requests do not grow with namespaces", cost);
+    figures.row(
+        "start and first sync of 20 objects; 300 namespaces × 25 CRDs",
+        &ours,
+        "-",
+        "-",
+        "requests do not grow with namespaces",
+        cost,
+    );
     no_change(&mut running, figures, "no-change sync there");
 }
 

@@ -28,7 +28,11 @@ pub struct Cost {
 
 /// A duration as people read it.
 pub fn text(d: Duration) -> String {
-    if d < Duration::from_secs(1) { format!("{:.0} ms", d.as_secs_f64() * 1e3) } else { format!("{:.2} s", d.as_secs_f64()) }
+    if d < Duration::from_secs(1) {
+        format!("{:.0} ms", d.as_secs_f64() * 1e3)
+    } else {
+        format!("{:.2} s", d.as_secs_f64())
+    }
 }
 
 impl Figures {
@@ -39,10 +43,22 @@ impl Figures {
 
     /// Adds a row; `ratio` says how ours relates to the peer, `mark` what it should be.
     pub fn row(&mut self, case: &str, ours: &str, peer: &str, ratio: &str, mark: &str, cost: Cost) {
-        let cost = format!("{:.2} CPU s, {:.0} MiB peak, {:.0} requests", cost.cpu.as_secs_f64(), cost.peak_mib, cost.requests);
+        let cost = format!(
+            "{:.2} CPU s, {:.0} MiB peak, {:.0} requests",
+            cost.cpu.as_secs_f64(),
+            cost.peak_mib,
+            cost.requests
+        );
         eprintln!("bench:   {case}: {ours}; {peer}; {ratio}; mark {mark}; {cost}");
         let own = str::to_owned;
-        self.0.push(Row { case: own(case), ours: own(ours), peer: own(peer), ratio: own(ratio), mark: own(mark), cost });
+        self.0.push(Row {
+            case: own(case),
+            ours: own(ours),
+            peer: own(peer),
+            ratio: own(ratio),
+            mark: own(mark),
+            cost,
+        });
     }
 
     /// Prints the table as Markdown.

@@ -88,7 +88,8 @@ impl Daemon {
             }
             return Err(operator::Error::component(stopped.to_string()));
         }
-        let Some((revision, loaded)) = shared.state().loaded.clone().filter(|(at, _)| at.to_string() == outcome.revision)
+        let Some((revision, loaded)) =
+            shared.state().loaded.clone().filter(|(at, _)| at.to_string() == outcome.revision)
         else {
             return Ok(());
         };
@@ -130,7 +131,11 @@ fn digests(loaded: &Loaded) -> HashMap<ObjectId, Digest> {
 }
 
 /// Identities, with the namespaces that the objects really have, of what differs from the last sync: added or modified.
-fn changed_ids(before: Option<&HashMap<ObjectId, Digest>>, now: &HashMap<ObjectId, Digest>, outcome: &Outcome) -> Vec<ObjectId> {
+fn changed_ids(
+    before: Option<&HashMap<ObjectId, Digest>>,
+    now: &HashMap<ObjectId, Digest>,
+    outcome: &Outcome,
+) -> Vec<ObjectId> {
     let mut ids: Vec<ObjectId> = outcome
         .results
         .iter()

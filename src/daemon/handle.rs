@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobState, JobStatus, Metrics, PublicKey, Update, UpdateSpec,
-    decode_update,
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobState, JobStatus, Metrics, PublicKey, Update,
+    UpdateSpec, decode_update,
 };
 use crate::runtime::Stop;
 use crate::source::git;

@@ -20,7 +20,11 @@ struct InGit {
     readonly: bool,
 }
 
-pub(super) async fn list(shared: &Shared, namespace: &str, ids: &[ObjectId]) -> Result<Vec<ControllerStatus>, ApiError> {
+pub(super) async fn list(
+    shared: &Shared,
+    namespace: &str,
+    ids: &[ObjectId],
+) -> Result<Vec<ControllerStatus>, ApiError> {
     let namespace = Some(namespace).filter(|n| !n.is_empty());
     let workloads = shared.reads.list_workloads(namespace).await.map_err(|e| ApiError::untyped(e.to_string()))?;
     let in_git = in_git(shared).await?;

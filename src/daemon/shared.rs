@@ -110,7 +110,11 @@ impl Shared {
 
     /// Commits after `old` up to `new`, newest first. With generation every commit counts, because bases and configs may
     /// lie outside of the configured paths (fluxd-v1 §4.6).
-    pub(super) async fn commits_between(&self, old: Option<&Revision>, new: &Revision) -> Result<Vec<Commit>, git::Error> {
+    pub(super) async fn commits_between(
+        &self,
+        old: Option<&Revision>,
+        new: &Revision,
+    ) -> Result<Vec<Commit>, git::Error> {
         let everywhere = Vec::new();
         let paths = if self.settings.manifest_generation { &everywhere } else { &self.settings.paths };
         self.repo.commits(old, new, paths).await

@@ -222,7 +222,8 @@ fn workload(object: &Value) -> Option<Workload> {
 /// Containers, then init containers, of the pod template that the kind has (fluxd-v1 §3.4).
 fn containers(object: &Value) -> Vec<WorkloadContainer> {
     let spec = &object["spec"];
-    let template = if object["kind"] == "CronJob" { &spec["jobTemplate"]["spec"]["template"] } else { &spec["template"] };
+    let template =
+        if object["kind"] == "CronJob" { &spec["jobTemplate"]["spec"]["template"] } else { &spec["template"] };
     let named = |list: &str| template["spec"][list].as_array().cloned().unwrap_or_default();
     let all = named("containers").into_iter().chain(named("initContainers"));
     let one = |c: Value| {
