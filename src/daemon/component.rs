@@ -82,6 +82,7 @@ impl Daemon {
         words::log_outcome(outcome);
         let (ok, failed) = words::applied(outcome);
         shared.metrics.sync_manifests(ok, failed);
+        events::record(shared, outcome).await;
         if let Some(stopped) = &outcome.stopped {
             if outcome.changed() {
                 shared.request(false);

@@ -6,11 +6,44 @@ use jiff::Timestamp;
 
 use crate::object::ObjectId;
 use crate::operator::Outcome;
+use crate::operator::reads::Event as ClusterEvent;
 use crate::report::{EventCommit, Note, ResourceError, SyncReport, decode_note};
 use crate::source::git;
 use crate::tree::Revision;
 
 use super::shared::Shared;
+
+/// Kubernetes events that one sync may record; the log and the API have all of it.
+const CLUSTER_EVENTS: usize = 20;
+
+/// Records Kubernetes events of what needs a person: objects that fail, and deletes that are held. The same event again
+/// raises its count. A cluster that takes no events stops nothing.
+pub(super) async fn record(shared: &Shared, outcome: &Outcome) {
+    if !shared.settings.events {
+        return;
+    }
+    let failures = outcome.failures().take(CLUSTER_EVENTS).map(|(result, failure)| ClusterEvent {
+        about: result.key().clone(),
+        warning: true,
+        reason: "SyncFailed".into(),
+        message: failure.message.clone(),
+    });
+    let held = outcome.held.iter().flat_map(|held| {
+        let about = outcome.results.iter().find(|r| held.deletes.iter().any(|d| d.id == *r.id()));
+        about.map(|result| ClusterEvent {
+            about: result.key().clone(),
+            warning: true,
+            reason: "DeletesHeld".into(),
+            message: format!("{} deletes wait for an approval of {}: {}", held.deletes.len(), held.digest, held.reason),
+        })
+    });
+    for event in failures.chain(held) {
+        if let Err(e) = shared.reads.record_event(event).await {
+            tracing::debug!(component = "daemon", err = %e, "recording a Kubernetes event");
+            return;
+        }
+    }
+}
 
 /// Tells what a sync did. Where it went from and to decides which commits are named.
 pub(super) async fn tell(

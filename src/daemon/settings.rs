@@ -42,6 +42,8 @@ pub struct Settings {
     pub default_namespace: String,
     /// Namespaces that are served; empty means all.
     pub allow_namespaces: Vec<String>,
+    /// Whether Kubernetes events are recorded.
+    pub events: bool,
     /// Version that the API and `--version` report.
     pub version: String,
 }
