@@ -1,3 +1,4 @@
 //! Whole flows: real git, a real API server, the built program.
 
+mod deploy;
 mod rig;
