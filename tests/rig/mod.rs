@@ -16,6 +16,7 @@ mod git;
 mod http;
 mod processes;
 mod servers;
+mod tools;
 mod wait;
 
 pub use controlplane::ControlPlane;
@@ -24,4 +25,5 @@ pub use git::Repo;
 pub use http::{Reply, request};
 pub use processes::{Process, free_port, run};
 pub use servers::{Answer, GitHttp, GitHttpOptions, GitSsh};
+pub use tools::tool;
 pub use wait::{DEADLINE, eventually, eventually_async};
