@@ -21,7 +21,9 @@ fn deployment(namespace: &str, extra_env: bool) -> String {
 }
 
 fn config_map(namespace: &str, name: &str, value: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata: {{key: {value}}}\n")
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata: {{key: {value}}}\n"
+    )
 }
 
 fn uid(object: &Value) -> String {
@@ -29,9 +31,7 @@ fn uid(object: &Value) -> String {
 }
 
 fn synced_to(repo: &Repo, head: &str) {
-    eventually("the sync marker is at the head", || {
-        (repo.remote_ref("refs/tags/flux-sync^{}")? == head).then_some(())
-    });
+    eventually("the sync marker is at the head", || (repo.remote_ref("refs/tags/flux-sync^{}")? == head).then_some(()));
 }
 
 fn env_names(deployment: &Value) -> Vec<String> {
@@ -75,7 +75,9 @@ fn an_upgrade_from_the_original_and_the_way_back_keep_every_object() {
     repo.write("stays.yaml", &config_map(&ns, "stays", "two")).remove("leaves-under-original.yaml");
     let head = repo.push("back with the original");
     synced_to(&repo, &head);
-    eventually("the original deletes too", || plane.get(&ns, "configmap", "leaves-under-original").is_none().then_some(()));
+    eventually("the original deletes too", || {
+        plane.get(&ns, "configmap", "leaves-under-original").is_none().then_some(())
+    });
     let stays = plane.get(&ns, "configmap", "stays").expect("it stays");
     assert_eq!(stays["data"]["key"], "two");
     assert_eq!(uid(&plane.get(&ns, "deployment", "web").expect("it stays")), uid(&web));
