@@ -3,6 +3,9 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::fields::{count, list, text};
+use super::kinds::replicas;
+
 /// Numbers of a roll-out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -56,8 +59,8 @@ pub fn rollout(object: &Value) -> Option<RolloutStatus> {
 type Numbers = (Rollout, bool);
 
 fn with_generation(object: &Value, (rollout, done): Numbers) -> RolloutStatus {
-    let seen = number(object, &["status", "observedGeneration"]);
-    let status = if seen < number(object, &["metadata", "generation"]) {
+    let seen = count(object, &["status", "observedGeneration"]);
+    let status = if seen < count(object, &["metadata", "generation"]) {
         "started"
     } else if !rollout.messages.is_empty() {
         "error"
@@ -84,14 +87,11 @@ fn deployment(object: &Value) -> Numbers {
 }
 
 fn deployment_messages(object: &Value) -> Vec<String> {
-    let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     let hinders = |c: &&Value| {
-        matches!(
-            (c["type"].as_str(), c["status"].as_str()),
-            (Some("Progressing"), Some("False")) | (Some("ReplicaFailure"), Some("True"))
-        )
+        let state = (text(c, &["type"]), text(c, &["status"]));
+        matches!(state, ("Progressing", "False") | ("ReplicaFailure", "True"))
     };
-    conditions.iter().filter(hinders).map(|c| c["message"].as_str().unwrap_or_default().to_owned()).collect()
+    list(object, &["status", "conditions"]).iter().filter(hinders).map(|c| text(c, &["message"]).to_owned()).collect()
 }
 
 fn daemon_set(object: &Value) -> Numbers {
@@ -111,7 +111,7 @@ fn daemon_set(object: &Value) -> Numbers {
 /// A partition keeps the first pods on the old template, so they are not desired to be new; readiness counts all of them.
 fn stateful_set(object: &Value) -> Numbers {
     let all = replicas(object);
-    let partition = number(object, &["spec", "updateStrategy", "rollingUpdate", "partition"]);
+    let partition = count(object, &["spec", "updateStrategy", "rollingUpdate", "partition"]);
     let desired = (all - partition).max(0);
     let under_way = object["status"]["currentRevision"] != object["status"]["updateRevision"];
     let updated = status(object, if under_way { "updatedReplicas" } else { "currentReplicas" });
@@ -122,15 +122,6 @@ fn stateful_set(object: &Value) -> Numbers {
     (rollout, done)
 }
 
-/// The API server's default is one.
-fn replicas(object: &Value) -> i64 {
-    object["spec"]["replicas"].as_i64().unwrap_or(1)
-}
-
 fn status(object: &Value, field: &str) -> i64 {
-    number(object, &["status", field])
-}
-
-fn number(object: &Value, path: &[&str]) -> i64 {
-    path.iter().fold(object, |value, key| &value[*key]).as_i64().unwrap_or(0)
+    count(object, &["status", field])
 }

@@ -2,14 +2,19 @@
 //! words them; it sends nothing anywhere.
 
 mod change;
+mod decode;
 mod error;
 mod event;
 mod gojson;
 mod metrics;
+#[cfg(test)]
+mod tests;
 mod types;
 mod update;
+mod workload;
 
 pub use change::{Change, decode_change};
+pub use decode::{decode_note, decode_update};
 pub use error::{ApiError, ErrorKind};
 pub use event::{
     Detail, Event, EventCommit, Includes, PolicyEvent, Release, ResourceError, SyncReport, short as short_revision,
@@ -18,9 +23,10 @@ pub use gojson::{DecodeError, first_value, go_json};
 pub use metrics::{Metrics, MetricsError, ObjectState, Stage};
 pub use types::{
     Container, ControllerStatus, Fingerprint, GitConfig, GitRemote, ImageInfo, JobResult, JobState, JobStatus,
-    PublicKey, ReadOnly, Workload, WorkloadContainer, null_when_empty,
+    PublicKey, ReadOnly, null_when_empty,
 };
 pub use update::{
     AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
-    UpdateSpec, WorkloadResult, decode_note, decode_update,
+    UpdateSpec, WorkloadResult,
 };
+pub use workload::{WORKLOAD_KINDS, Workload, WorkloadContainer, is_add_on};

@@ -123,34 +123,6 @@ pub fn null_when_empty<T: Serialize, S: Serializer>(list: &[T], s: S) -> Result<
     if list.is_empty() { s.serialize_none() } else { list.serialize(s) }
 }
 
-/// A workload as it is in the cluster, before git's part is added.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workload {
-    /// Identity.
-    pub id: ObjectId,
-    /// Containers, init containers last, or why they cannot be read.
-    pub containers: Result<Vec<WorkloadContainer>, String>,
-    /// v1's status word.
-    pub status: String,
-    /// Numbers of its roll-out.
-    pub rollout: Rollout,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// From the annotation `helm.fluxcd.io/antecedent`.
-    pub antecedent: Option<ObjectId>,
-    /// Policies on the live object.
-    pub policies: BTreeMap<String, String>,
-}
-
-/// A container of a live workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkloadContainer {
-    /// Its name.
-    pub name: String,
-    /// Its image, as written.
-    pub image: String,
-}
-
 /// Where the repository is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GitRemote {
