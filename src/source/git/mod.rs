@@ -9,12 +9,27 @@
 //! - No credential appears in an argument list, an error, or a log line.
 
 mod error;
+mod export;
+mod files;
+mod gpg;
+mod history;
+mod keeper;
+mod keys;
+mod marker;
+mod mirror;
 mod reference;
 mod repo;
+mod run;
+mod scratch;
+mod secret;
 mod settings;
+mod ssh;
 mod url;
+mod verify;
 
 pub use error::{Error, Kind};
+pub use gpg::import_gpg_keys;
+pub use keys::{Fingerprint, KeyPair, KeyRing, KeySettings, LoadKey, PublicKey, StoreKey};
 pub use repo::{Commit, Invalid, Repo, Status, Verified};
 pub use settings::{FORWARDED, Settings, SshSettings, Verify, forwarded};
 pub use url::{check_url, equivalent, redact, sanitise_url, v1_url};

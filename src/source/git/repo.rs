@@ -3,12 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use super::{Error, Settings};
-use crate::runtime::Stop;
+use super::files::Files;
+use super::keeper::Desk;
+use super::mirror::Mirror;
+use super::run::Git;
+use super::url::{Credential, split_credential};
+use super::verify::Checked;
+use super::{Error, Settings, export, history, marker, sanitise_url, secret, verify};
+use crate::runtime::{Stop, blocking};
 use crate::tree::{Revision, Tree};
 
 /// How far the mirror has come, in the API's words (fluxd-v1 §2.1).
@@ -78,19 +85,65 @@ pub struct Verified {
 /// A repository with its mirror. Clones share it.
 #[derive(Clone)]
 pub struct Repo {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
-    settings: Settings,
-    changes: watch::Sender<u64>,
-    wake: Notify,
+/// What all clones of a [`Repo`] share.
+pub(super) struct Inner {
+    pub(super) settings: Settings,
+    /// The URL without its password, as people see it.
+    pub(super) shown_url: String,
+    /// The URL without its password, as git gets it.
+    pub(super) remote_url: String,
+    /// The password, as a line of git's credential store.
+    pub(super) credential: Option<String>,
+    /// Git for local work.
+    pub(super) git: Git,
+    pub(super) changes: watch::Sender<u64>,
+    pub(super) wake: Notify,
+    pub(super) fetches: AtomicU64,
+    /// Held by whoever changes the mirror or the remote.
+    pub(super) desk: tokio::sync::Mutex<Desk>,
+    pub(super) files: Files,
+    pub(super) verified: Checked,
+    state: Mutex<State>,
+    stop: OnceLock<Stop>,
+}
+
+struct State {
+    status: Status,
+    error: Option<String>,
+    mirror: Option<Arc<Mirror>>,
+    default_branch: Option<String>,
 }
 
 impl Repo {
     /// Makes the handle; nothing is read before [`Repo::run`].
     pub fn new(settings: Settings) -> Self {
-        Self { inner: Arc::new(Inner { settings, changes: watch::channel(0).0, wake: Notify::new() }) }
+        let (remote_url, credential) = split_credential(&settings.url);
+        let secrets = credential.as_ref().map(Credential::secrets).unwrap_or_default();
+        let state = State {
+            status: if settings.url.is_empty() { Status::Unconfigured } else { Status::New },
+            error: Some("git repo has not been cloned yet".to_owned()),
+            mirror: None,
+            default_branch: None,
+        };
+        let inner = Inner {
+            shown_url: sanitise_url(&settings.url),
+            credential: credential.map(|c| c.store_line(&remote_url)),
+            remote_url,
+            git: Git::new(&settings.env, settings.timeout, secrets),
+            settings,
+            changes: watch::channel(0).0,
+            wake: Notify::new(),
+            fetches: AtomicU64::new(0),
+            desk: tokio::sync::Mutex::default(),
+            files: Files::default(),
+            verified: Checked::default(),
+            state: Mutex::new(state),
+            stop: OnceLock::new(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// What it was made with.
@@ -101,15 +154,17 @@ impl Repo {
     /// Keeps the mirror: clones, checks, polls, and begins again after failures, until stopped.
     ///
     /// # Errors
-    /// Only when the scratch directory cannot be used; everything else is retried and told by [`Repo::status`].
+    /// None at present: whatever fails is retried and told by [`Repo::status`].
     pub async fn run(self, stop: Stop) -> Result<(), Error> {
-        stop.stopped().await;
+        self.inner.stop.get_or_init(|| stop.clone());
+        self.inner.keep(&stop).await;
         Ok(())
     }
 
     /// How far the mirror is, and the last error while it is not ready.
     pub fn status(&self) -> (Status, Option<String>) {
-        (Status::New, None)
+        let state = self.inner.state();
+        (state.status, state.error.clone())
     }
 
     /// Says whether the mirror is fresh and usable.
@@ -117,12 +172,24 @@ impl Repo {
     /// # Errors
     /// [`Error::Unconfigured`] or [`Error::NotReady`] with the last error.
     pub fn ready(&self) -> Result<(), Error> {
-        Err(Error::NotReady("git repo has not been cloned yet".to_owned()))
+        let state = self.inner.state();
+        match state.status {
+            Status::Ready => Ok(()),
+            Status::Unconfigured => Err(Error::Unconfigured),
+            Status::New | Status::Unreachable | Status::Cloned => {
+                Err(Error::NotReady(state.error.clone().unwrap_or_default()))
+            }
+        }
     }
 
-    /// A counter that moves after each fetch, whether or not it brought something.
+    /// A counter that moves after each look at the remote that went well, whether or not it brought something.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
+    }
+
+    /// How many fetches were needed so far; looks at an unchanged remote do not count.
+    pub fn fetches(&self) -> u64 {
+        self.inner.fetches.load(Ordering::Relaxed)
     }
 
     /// Asks for a refresh soon.
@@ -135,7 +202,10 @@ impl Repo {
     /// # Errors
     /// What the fetch failed with.
     pub async fn refresh(&self) -> Result<(), Error> {
-        self.ready()
+        if self.inner.settings.url.is_empty() {
+            return Err(Error::Unconfigured);
+        }
+        self.inner.step(&self.inner.stop()).await
     }
 
     /// The branch's newest commit.
@@ -143,31 +213,36 @@ impl Repo {
     /// # Errors
     /// [`Error::BranchMissing`], or that there is no mirror yet.
     pub async fn head(&self) -> Result<Revision, Error> {
-        Err(self.ready().err().unwrap_or(Error::Unconfigured))
+        self.inner.head_of(&self.inner.open()?).await
     }
 
     /// How far the branch may be synced when signatures are asked for (fluxd-v1 §2.10).
     ///
     /// # Errors
     /// [`Error::MarkerUnverified`], and failures of git.
-    pub async fn latest_valid(&self, _marker: Option<&Revision>) -> Result<Verified, Error> {
-        Err(self.ready().err().unwrap_or(Error::Unconfigured))
+    pub async fn latest_valid(&self, marker: Option<&Revision>) -> Result<Verified, Error> {
+        verify::latest_valid(&self.inner, marker).await
     }
 
     /// The files at a revision, read from the objects when asked for.
     ///
     /// # Errors
     /// [`Error::UnknownRevision`], [`Error::Refused`] for unsafe trees, and failures of git-secret.
-    pub async fn tree(&self, _revision: &Revision) -> Result<Tree, Error> {
-        Err(self.ready().err().unwrap_or(Error::Unconfigured))
+    pub async fn tree(&self, revision: &Revision) -> Result<Tree, Error> {
+        let inner = Arc::clone(&self.inner);
+        let (mirror, wanted) = (inner.open()?, revision.clone());
+        let plain =
+            blocking("reading a tree", move || inner.files.tree(&mirror, &wanted, &inner.shown_url)).await??;
+        if self.inner.settings.git_secret { secret::reveal(&self.inner, plain).await } else { Ok(plain) }
     }
 
-    /// Writes a tree into an empty directory, without `.git`.
+    /// Writes a tree into an empty or missing directory, without `.git`. Links that leave the tree are left out.
     ///
     /// # Errors
     /// Reading or writing failed.
-    pub async fn export(&self, _tree: &Tree, _dir: &Path) -> Result<(), Error> {
-        Err(self.ready().err().unwrap_or(Error::Unconfigured))
+    pub async fn export(&self, tree: &Tree, dir: &Path) -> Result<(), Error> {
+        let (tree, dir) = (tree.clone(), dir.to_owned());
+        blocking("exporting a tree", move || export::write(&tree, &dir)).await?
     }
 
     /// The commit that a revision expression names.
@@ -175,28 +250,31 @@ impl Repo {
     /// # Errors
     /// [`Error::UnknownRevision`].
     pub async fn resolve(&self, expression: &str) -> Result<Revision, Error> {
-        Err(Error::UnknownRevision(expression.to_owned()))
+        let expression = expression.to_owned();
+        self.inner.open()?.read(move |repository| history::resolve(repository, &expression)).await
     }
 
-    /// The commits reachable from `to` and not from `from` that touch one of the paths, newest first.
+    /// The commits reachable from `to` and not from `from` that touch one of the paths, newest first. No paths means all.
     ///
     /// # Errors
-    /// [`Error::UnknownRevision`].
+    /// [`Error::UnknownRevision`] when either of them is not known, as a marker may be after a force-push.
     pub async fn commits(
         &self,
-        _from: Option<&Revision>,
+        from: Option<&Revision>,
         to: &Revision,
-        _paths: &[String],
+        paths: &[String],
     ) -> Result<Vec<Commit>, Error> {
-        Err(Error::UnknownRevision(to.to_string()))
+        let (from, to, paths) = (from.cloned(), to.clone(), paths.to_vec());
+        self.inner.open()?.read(move |repository| history::commits(repository, from.as_ref(), &to, &paths)).await
     }
 
     /// The notes of those of the commits that have one.
     ///
     /// # Errors
     /// Reading failed; that there is no notes ref is fine.
-    pub async fn notes(&self, _revisions: &[Revision]) -> Result<BTreeMap<Revision, String>, Error> {
-        Ok(BTreeMap::new())
+    pub async fn notes(&self, revisions: &[Revision]) -> Result<BTreeMap<Revision, String>, Error> {
+        let (revisions, name) = (revisions.to_vec(), history::notes_ref(&self.inner.settings.notes_ref));
+        self.inner.open()?.read(move |repository| history::notes(repository, &name, &revisions)).await
     }
 
     /// The commit that the sync tag names; none when there is no such tag.
@@ -204,14 +282,77 @@ impl Repo {
     /// # Errors
     /// The tag's signature is not good although signatures are asked for.
     pub async fn read_marker(&self) -> Result<Option<Revision>, Error> {
-        Err(self.ready().err().unwrap_or(Error::Unconfigured))
+        marker::read(&self.inner).await
     }
 
-    /// Moves the sync tag and pushes it.
+    /// Moves the sync tag and pushes it. A drain lets it finish.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], and what git failed with.
-    pub async fn write_marker(&self, _revision: &Revision, _message: &str) -> Result<(), Error> {
-        Err(Error::ReadOnly)
+    /// [`Error::ReadOnly`], and what git failed with; the mirror then keeps the old tag.
+    pub async fn write_marker(&self, revision: &Revision, message: &str) -> Result<(), Error> {
+        marker::write(&self.inner, revision, message).await
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn status(&self) -> Status {
+        self.state().status
+    }
+
+    pub(super) fn set_state(&self, status: Status, error: Option<String>) {
+        let mut state = self.state();
+        state.status = status;
+        state.error = error;
+    }
+
+    pub(super) fn mirror(&self) -> Option<Arc<Mirror>> {
+        self.state().mirror.clone()
+    }
+
+    pub(super) fn set_mirror(&self, mirror: Arc<Mirror>) {
+        self.state().mirror = Some(mirror);
+        self.files.forget();
+    }
+
+    pub(super) fn set_default_branch(&self, branch: Option<String>) {
+        self.state().default_branch = branch;
+    }
+
+    /// The mirror, fresh or not.
+    pub(super) fn open(&self) -> Result<Arc<Mirror>, Error> {
+        let state = self.state();
+        match &state.mirror {
+            Some(mirror) => Ok(Arc::clone(mirror)),
+            None if state.status == Status::Unconfigured => Err(Error::Unconfigured),
+            None => Err(Error::NotReady(state.error.clone().unwrap_or_default())),
+        }
+    }
+
+    /// The branch to follow.
+    pub(super) fn branch(&self) -> String {
+        if self.settings.branch.is_empty() {
+            self.state().default_branch.clone().unwrap_or_else(|| "master".to_owned())
+        } else {
+            self.settings.branch.clone()
+        }
+    }
+
+    pub(super) async fn head_of(&self, mirror: &Arc<Mirror>) -> Result<Revision, Error> {
+        let branch = self.branch();
+        mirror
+            .read(move |repository| {
+                history::resolve(repository, &format!("refs/heads/{branch}"))
+                    .map_err(|_| Error::BranchMissing(branch))
+            })
+            .await
+    }
+
+    /// The stop token of the process; one that nobody stops before [`Repo::run`].
+    pub(super) fn stop(&self) -> Stop {
+        self.stop.get().cloned().unwrap_or_default()
     }
 }

@@ -16,6 +16,55 @@ pub(super) struct Credential {
     pub(super) password: String,
 }
 
+impl Credential {
+    /// The texts that must never be seen: as written and as decoded. Very short ones would garble every message, and are
+    /// left to the rule for URLs.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let mut all = vec![self.password.clone(), decode(&self.password), encode(&decode(&self.password))];
+        if self.password == "x-oauth-basic" {
+            all.push(self.user.clone());
+        }
+        all.retain(|secret| secret.len() > 2 && secret != "x-oauth-basic");
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.dedup();
+        all
+    }
+
+    /// The line by which git's credential store finds it for the URL without the password.
+    pub(super) fn store_line(&self, clean_url: &str) -> String {
+        let (scheme, rest) = clean_url.split_once("://").unwrap_or(("https", clean_url));
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+        let place = authority.rfind('@').map_or(rest, |at| &rest[at + 1..]);
+        let [user, password] = [&self.user, &self.password].map(|text| encode(&decode(text)));
+        format!("{scheme}://{user}:{password}@{place}\n")
+    }
+}
+
+/// Decodes percent escapes as git does: what is no escape stands for itself.
+fn decode(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        let digits = tail.get(..2).filter(|_| *byte == b'%').and_then(|d| std::str::from_utf8(d).ok());
+        match digits.and_then(|d| u8::from_str_radix(d, 16).ok().filter(|_| !d.starts_with('+'))) {
+            Some(value) => {
+                out.push(value);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(*byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn encode(text: &str) -> String {
+    let escape = |b: u8| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") };
+    text.bytes().map(escape).collect()
+}
+
 /// The URL as it is shown in the API and in logs: no password, whatever the text looks like.
 pub fn sanitise_url(url: &str) -> String {
     v1_url(&split_credential(url).0)
