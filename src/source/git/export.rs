@@ -44,10 +44,10 @@ impl Writer<'_> {
                     tracing::warn!(path, "submodules are not read: this directory is empty");
                 }
                 Entry::Leaf { id, mode } => {
-                    let content = self.tree.read(&path, id).map_err(|e| Error::Object {
-                        what: path.clone(),
-                        reason: e.to_string(),
-                    })?;
+                    let content = self
+                        .tree
+                        .read(&path, id)
+                        .map_err(|e| Error::Object { what: path.clone(), reason: e.to_string() })?;
                     self.pointers += usize::from(is_lfs_pointer(&content));
                     self.leaf(&path, &to, &content, *mode)?;
                 }

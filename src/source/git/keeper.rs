@@ -192,10 +192,9 @@ impl Inner {
         let branch = remote.default_branch.clone().unwrap_or_else(|| self.branch());
         mirror
             .read(move |repository| {
-                repository.set_head(&format!("refs/heads/{branch}")).map_err(|e| Error::Object {
-                    what: "HEAD".to_owned(),
-                    reason: e.message().to_owned(),
-                })
+                repository
+                    .set_head(&format!("refs/heads/{branch}"))
+                    .map_err(|e| Error::Object { what: "HEAD".to_owned(), reason: e.message().to_owned() })
             })
             .await
     }

@@ -90,13 +90,14 @@ impl KeyRing {
     /// The secret cannot be read or written, or the key is none.
     pub async fn open(settings: KeySettings, load: LoadKey, store: StoreKey, stop: &Stop) -> Result<Self, Error> {
         let git = Git::new(&settings.env, TIMEOUT, Vec::new());
-        let ring =
-            Self { settings: Arc::new(settings), store, git, public: Arc::default(), one: Arc::default() };
-        let stored = load().await.map_err(|reason| Error::Key { doing: "reading the ssh identity's secret", reason })?;
+        let ring = Self { settings: Arc::new(settings), store, git, public: Arc::default(), one: Arc::default() };
+        let stored =
+            load().await.map_err(|reason| Error::Key { doing: "reading the ssh identity's secret", reason })?;
         let mounted = fs::read(ring.settings.mount.join(&ring.settings.data_key)).ok();
         match stored.filter(|key| !key.is_empty()).or(mounted) {
             Some(private) => {
-                fs::create_dir_all(&ring.settings.directory).map_err(Error::io("creating", &ring.settings.directory))?;
+                fs::create_dir_all(&ring.settings.directory)
+                    .map_err(Error::io("creating", &ring.settings.directory))?;
                 write_private(&ring.generated(), &private)?;
                 let public = ring.extract(stop).await?;
                 ring.show(&public, stop).await?;
@@ -124,12 +125,14 @@ impl KeyRing {
         let _one = self.one.lock().await;
         let parent = &self.settings.directory;
         fs::create_dir_all(parent).map_err(Error::io("creating", parent))?;
-        let dir = tempfile::Builder::new().prefix("..keygen").tempdir_in(parent).map_err(Error::io("creating", parent))?;
+        let dir =
+            tempfile::Builder::new().prefix("..keygen").tempdir_in(parent).map_err(Error::io("creating", parent))?;
         let path = dir.path().join("identity");
         let mut args: Vec<OsString> = ["-q", "-N", "", "-f"].map(OsString::from).to_vec();
         args.push(path.clone().into());
         let bits = self.settings.bits.map(|b| b.to_string());
-        let choices = [("-b", bits.as_ref()), ("-t", self.settings.kind.as_ref()), ("-m", self.settings.format.as_ref())];
+        let choices =
+            [("-b", bits.as_ref()), ("-t", self.settings.kind.as_ref()), ("-m", self.settings.format.as_ref())];
         for (flag, value) in choices {
             args.extend(value.into_iter().flat_map(|v| [OsString::from(flag), OsString::from(v)]));
         }
@@ -137,7 +140,8 @@ impl KeyRing {
         let private = fs::read(&path).map_err(Error::io("reading", &path))?;
         let public_path = path.with_extension("pub");
         let public = fs::read(&public_path).map_err(Error::io("reading", &public_path))?;
-        let pair = KeyPair { data_key: self.settings.data_key.clone(), private: private.clone(), public: public.clone() };
+        let pair =
+            KeyPair { data_key: self.settings.data_key.clone(), private: private.clone(), public: public.clone() };
         let doing = "storing the new ssh identity in its secret";
         (self.store)(pair).await.map_err(|reason| Error::Key { doing, reason })?;
         write_private(&self.generated(), &private)?;

@@ -231,8 +231,7 @@ impl Repo {
     pub async fn tree(&self, revision: &Revision) -> Result<Tree, Error> {
         let inner = Arc::clone(&self.inner);
         let (mirror, wanted) = (inner.open()?, revision.clone());
-        let plain =
-            blocking("reading a tree", move || inner.files.tree(&mirror, &wanted, &inner.shown_url)).await??;
+        let plain = blocking("reading a tree", move || inner.files.tree(&mirror, &wanted, &inner.shown_url)).await??;
         if self.inner.settings.git_secret { secret::reveal(&self.inner, plain).await } else { Ok(plain) }
     }
 
@@ -345,8 +344,7 @@ impl Inner {
         let branch = self.branch();
         mirror
             .read(move |repository| {
-                history::resolve(repository, &format!("refs/heads/{branch}"))
-                    .map_err(|_| Error::BranchMissing(branch))
+                history::resolve(repository, &format!("refs/heads/{branch}")).map_err(|_| Error::BranchMissing(branch))
             })
             .await
     }

@@ -22,10 +22,9 @@ pub(super) async fn reveal(inner: &Inner, tree: Tree) -> Result<Tree, Error> {
     blocking("exporting a tree", move || {
         export::write(&copied, to.path())?;
         // git-secret asks git for the top directory; nothing is ever committed here.
-        git2::Repository::init(to.path()).map(drop).map_err(|e| Error::Object {
-            what: "a working copy".to_owned(),
-            reason: e.message().to_owned(),
-        })
+        git2::Repository::init(to.path())
+            .map(drop)
+            .map_err(|e| Error::Object { what: "a working copy".to_owned(), reason: e.message().to_owned() })
     })
     .await??;
     let stop = inner.stop();

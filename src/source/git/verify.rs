@@ -83,11 +83,7 @@ async fn range(
 }
 
 /// Each commit, with the key's name if its signature is not good.
-async fn judge(
-    inner: &Inner,
-    mirror: &Mirror,
-    batch: &[Revision],
-) -> Result<Vec<(Revision, Option<String>)>, Error> {
+async fn judge(inner: &Inner, mirror: &Mirror, batch: &[Revision]) -> Result<Vec<(Revision, Option<String>)>, Error> {
     let unknown: Vec<&Revision> = batch.iter().filter(|r| !inner.verified.is_good(r)).collect();
     let mut printed = String::new();
     if !unknown.is_empty() {
