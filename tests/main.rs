@@ -12,3 +12,4 @@ mod architecture;
 mod flows;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
 mod rig;
+mod yaml_reference;
