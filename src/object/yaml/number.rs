@@ -15,7 +15,9 @@ impl Numeric {
     /// Reads a scalar that begins with a digit, a sign or a dot; `None` when it is no number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.starts_with('.') {
-            return is_float(text).then(|| float(text)).flatten();
+            // Here go-yaml leaves underscores to Go, which wants digits on both sides.
+            let separated = text.split('_').all(|part| part.ends_with(digit) && part.trim_start_matches('.').starts_with(digit));
+            return if separated { float(&text.replace('_', "")) } else { None };
         }
         let without_underscores;
         let plain = if text.contains('_') {
@@ -24,7 +26,7 @@ impl Numeric {
         } else {
             text
         };
-        integer(plain).or_else(|| is_float(plain).then(|| float(plain)).flatten()).or_else(|| signed_binary(plain))
+        integer(plain).or_else(|| float(plain)).or_else(|| signed_binary(plain))
     }
 
     /// The JSON that Go's encoder prints for it; `None` for infinities and NaN, which JSON does not have.
@@ -87,7 +89,7 @@ fn signed_binary(text: &str) -> Option<Numeric> {
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
 fn is_float(text: &str) -> bool {
-    let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let digits = |s: &str| s.len() - s.trim_start_matches(digit).len();
     let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     let whole = digits(rest);
     let rest = &rest[whole..];
@@ -111,8 +113,15 @@ fn is_float(text: &str) -> bool {
     }
 }
 
+fn digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
 /// Too large a number is no number: `12e4567` may be a commit.
 fn float(text: &str) -> Option<Numeric> {
+    if !is_float(text) {
+        return None;
+    }
     text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Numeric::Float)
 }
 
@@ -121,6 +130,9 @@ fn general_format(f: f32) -> String {
     if f.is_nan() {
         return ".nan".into();
     }
+    if f == 0.0 {
+        return "0".into();
+    }
     if f.is_infinite() {
         return if f > 0.0 { ".inf" } else { "-.inf" }.into();
     }
@@ -128,7 +140,7 @@ fn general_format(f: f32) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     match exponent.parse::<i32>() {
         // With the shortest digits, Go changes to an exponent at the seventh.
-        Ok(power) if f != 0.0 && !(-4..6).contains(&power) => {
+        Ok(power) if !(-4..6).contains(&power) => {
             let sign = if power < 0 { '-' } else { '+' };
             format!("{mantissa}e{sign}{:02}", power.abs())
         }

@@ -65,18 +65,15 @@ pub(super) fn resolve(
     tag: Option<&Tag>,
     dialect: Dialect,
 ) -> Result<(Resolved, Option<String>), String> {
-    let plain = || resolve_plain(text, dialect);
     let Some(tag) = tag else {
-        return Ok((if style == ScalarStyle::Plain { plain() } else { Resolved::Text }, None));
+        let is_plain = style == ScalarStyle::Plain;
+        return Ok((if is_plain { resolve_plain(text, dialect) } else { Resolved::Text }, None));
     };
-    // The lone "!" asks libyaml for the look of the text, even of a quoted one.
-    if tag.parts() == ("", "!") || tag.parts() == ("!", "") {
-        return Ok((plain(), None));
-    }
+    let plain = || resolve_plain(text, dialect);
     let wrong = |kind: &str| Err(format!("cannot decode `{text}` as a !!{kind}"));
     let resolved = match (tag.suffix_in_namespace(CORE).as_deref(), plain()) {
         (Some("binary"), _) => {
-            let clean: String = text.split_ascii_whitespace().collect();
+            let clean = text.replace(['\r', '\n'], "");
             let bytes = STANDARD.decode(clean).map_err(|_| "!!binary value contains invalid base64 data".to_owned())?;
             return Ok((Resolved::Text, Some(String::from_utf8_lossy(&bytes).into_owned())));
         }
