@@ -68,8 +68,10 @@ fn ask_reference(corpus: &[Case]) -> String {
     let program = Path::new(String::from_utf8(found.stdout).unwrap().trim()).join("yamlref");
     let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let streams: Vec<u8> =
-        corpus.iter().flat_map(|case| [format!("{}\n", case.yaml.len()), case.yaml.clone()].concat().into_bytes()).collect();
+    let streams: Vec<u8> = corpus
+        .iter()
+        .flat_map(|case| [format!("{}\n", case.yaml.len()), case.yaml.clone()].concat().into_bytes())
+        .collect();
     let writer = std::thread::spawn(move || input.write_all(&streams));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
@@ -100,8 +102,11 @@ fn values_are_those_that_flux_v1_and_kubectl_read() {
 fn the_kept_answers_are_those_of_the_reference() {
     let corpus = corpus();
     let lines = ask_reference(&corpus);
-    let answers: Vec<String> =
-        corpus.iter().zip(lines.lines()).map(|(case, line)| format!("{}: {line}", Value::from(case.name.as_str()))).collect();
+    let answers: Vec<String> = corpus
+        .iter()
+        .zip(lines.lines())
+        .map(|(case, line)| format!("{}: {line}", Value::from(case.name.as_str())))
+        .collect();
     let text = format!("{{\n{}\n}}\n", answers.join(",\n"));
     if std::env::var_os("FLUXD_RECORD").is_some() {
         std::fs::write(data("reference.json"), text).unwrap();

@@ -36,7 +36,12 @@ fn charts_are_passed_over_even_when_the_configured_path_lies_in_one() {
 
 #[test]
 fn a_path_that_cannot_be_walked_is_an_error() {
-    let tree = tree(&[("real/a.yaml", Mode::File, ""), ("link", Mode::Link, "real"), ("sub", Mode::Submodule, ""), ("x.md", Mode::File, "")]);
+    let tree = tree(&[
+        ("real/a.yaml", Mode::File, ""),
+        ("link", Mode::Link, "real"),
+        ("sub", Mode::Submodule, ""),
+        ("x.md", Mode::File, ""),
+    ]);
     for (path, want) in [
         ("none", "stat none: no such file or directory"),
         ("../x", "path \"../x\" is outside of the repository"),
@@ -50,12 +55,18 @@ fn a_path_that_cannot_be_walked_is_an_error() {
 
 #[test]
 fn links_to_files_are_read_and_those_out_of_the_repository_refused() {
-    let good = tree(&[("base/b.yaml", Mode::File, "b"), ("apps/a.yaml", Mode::Link, "../base/b.yaml"), ("apps/dir", Mode::Link, "../base"), ("apps/x.txt", Mode::Link, "/etc/passwd")]);
+    let good = tree(&[
+        ("base/b.yaml", Mode::File, "b"),
+        ("apps/a.yaml", Mode::Link, "../base/b.yaml"),
+        ("apps/dir", Mode::Link, "../base"),
+        ("apps/x.txt", Mode::Link, "/etc/passwd"),
+    ]);
     let found = raw_files(&good, "apps").unwrap().files;
     assert_eq!(found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["apps/a.yaml"]);
     assert_eq!(&good.read("apps/a.yaml", &found[0].id).unwrap()[..], b"b");
     let bad = tree(&[("a.yaml", Mode::Link, "/etc/passwd")]);
-    let want = "unable to read file at \"a.yaml\": a.yaml is a symbolic link to \"/etc/passwd\", which leaves the repository";
+    let want =
+        "unable to read file at \"a.yaml\": a.yaml is a symbolic link to \"/etc/passwd\", which leaves the repository";
     assert_eq!(names(&bad, ""), Err(want.into()));
 }
 

@@ -10,7 +10,8 @@ fn read(stream: &str) -> Result<Vec<String>, String> {
 
 #[test]
 fn documents_without_a_kind_are_dropped() {
-    let stream = "version: 1\n---\n# nothing\n---\nkind:\na: 1\n---\nkind: ''\n---\nkind: A\nmetadata: {name: x}\n---\n";
+    let stream =
+        "version: 1\n---\n# nothing\n---\nkind:\na: 1\n---\nkind: ''\n---\nkind: A\nmetadata: {name: x}\n---\n";
     assert_eq!(read(stream), Ok(vec!["<cluster>:a/x a.yaml:10".into()]));
     assert_eq!(read(""), Ok(vec![]));
 }

@@ -16,7 +16,8 @@ impl Numeric {
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.starts_with('.') {
             // Here go-yaml leaves underscores to Go, which wants digits on both sides.
-            let separated = text.split('_').all(|part| part.ends_with(digit) && part.trim_start_matches('.').starts_with(digit));
+            let separated =
+                text.split('_').all(|part| part.ends_with(digit) && part.trim_start_matches('.').starts_with(digit));
             return if separated { float(&text.replace('_', "")) } else { None };
         }
         let without_underscores;

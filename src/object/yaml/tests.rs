@@ -54,7 +54,10 @@ fn plain_scalars_mean_what_flux_v1_and_kubectl_take_them_for() {
 fn keys_that_look_like_other_things_become_texts() {
     assert_eq!(one("y: 1\noff: 2\n0777: 3\n1.50: 4\n"), json!({"true": 1, "false": 2, "511": 3, "1.5": 4}));
     assert_eq!(refusal("~: 1\n", Limits::default()), "yaml: line 1: null is no usable mapping key; quote it");
-    assert_eq!(refusal("a: 1\n? [b]\n: 1\n", Limits::default()), "yaml: line 2: invalid map key: only scalars can be keys");
+    assert_eq!(
+        refusal("a: 1\n? [b]\n: 1\n", Limits::default()),
+        "yaml: line 2: invalid map key: only scalars can be keys"
+    );
 }
 
 #[test]
@@ -67,7 +70,8 @@ fn kustomize_knows_two_booleans_and_prefers_explicit_keys() {
 
 #[test]
 fn documents_know_their_lines_and_lists_those_of_their_items() {
-    let text = "# head\n---\n\na: 1\n---\nkind: PodList\nitems:\n- kind: Pod\n\n- kind: Pod\n---\nkind: Pod\nitems: [1]\n";
+    let text =
+        "# head\n---\n\na: 1\n---\nkind: PodList\nitems:\n- kind: Pod\n\n- kind: Pod\n---\nkind: Pod\nitems: [1]\n";
     let found = read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()).expect("a valid stream");
     let lines: Vec<_> = found.iter().map(|d| (d.line, d.item_lines.clone())).collect();
     assert_eq!(lines, [(4, vec![]), (6, vec![8, 10]), (12, vec![])]);
@@ -93,7 +97,10 @@ fn errors_name_the_line() {
 #[test]
 fn every_bound_is_named_when_it_is_passed() {
     let small = Limits { bytes: 1000, documents: 3, depth: 5, nodes: 50 };
-    assert_eq!(refusal(&"#".repeat(1001), small), "yaml: line 1: the stream has 1001 bytes, more than the limit of 1000");
+    assert_eq!(
+        refusal(&"#".repeat(1001), small),
+        "yaml: line 1: the stream has 1001 bytes, more than the limit of 1000"
+    );
     assert_eq!(refusal("--- a\n--- b\n--- c\n--- d\n", small), "yaml: line 4: more than 3 documents in one stream");
     assert_eq!(refusal("[[[[[[[1]]]]]]]", small), "yaml: line 1: collections nested deeper than 5");
     assert_eq!(refusal(&"- 1\n".repeat(51), small), "yaml: line 50: more than 50 nodes in one stream");
@@ -157,7 +164,32 @@ fn text() -> impl Strategy<Value = String> {
         any::<String>(),
         "[ -~\n\t]{0,20}",
         "[-+0-9_.:eExXobyYnN~<>|&*!%@`#,{}\\[\\]'\" \n]{0,8}",
-        prop::sample::select(vec!["yes", "off", "null", "~", "<<", "0777", "1e3", ".inf", "---", "...", "- a", "a: b", "2020-01-01", "1_0", "=", "\n", " \n", "a\n\n", "\na", "\u{85}", "\u{2028}", "\u{feff}", "a\r\nb"]).prop_map(Into::into),
+        prop::sample::select(vec![
+            "yes",
+            "off",
+            "null",
+            "~",
+            "<<",
+            "0777",
+            "1e3",
+            ".inf",
+            "---",
+            "...",
+            "- a",
+            "a: b",
+            "2020-01-01",
+            "1_0",
+            "=",
+            "\n",
+            " \n",
+            "a\n\n",
+            "\na",
+            "\u{85}",
+            "\u{2028}",
+            "\u{feff}",
+            "a\r\nb"
+        ])
+        .prop_map(Into::into),
     ]
 }
 
