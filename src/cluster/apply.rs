@@ -1,8 +1,13 @@
 //! Server-side apply of one object.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::live::Tell;
+use super::meta::Partial;
+use super::request::Call;
 use super::{Cluster, ErrorKind, Fingerprint, KindInfo, RequestError, Uid, Version};
 use crate::object::Key;
 
@@ -34,6 +39,8 @@ pub struct Applied {
     pub warnings: Vec<String>,
 }
 
+const HTTP_CREATED: u16 = 201;
+
 impl Cluster {
     /// Applies one object with force and notes the answer in the live index. `body` has the effective namespace, mark and
     /// checksum, and has been through [`super::normalise`].
@@ -42,12 +49,42 @@ impl Cluster {
     /// When the API server refuses it, or does not answer until the deadline.
     pub async fn apply(
         &self,
-        kind: &KindInfo,
+        kind: &Arc<KindInfo>,
         key: &Key,
         body: &Value,
         options: ApplyOptions,
     ) -> Result<Applied, RequestError> {
-        let _unused = (kind, key, body, options);
-        Err(RequestError::local(ErrorKind::Other, "apply is not built yet"))
+        let known = self.live().get(key);
+        let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
+        let body = serde_json::to_vec(body).map_err(unwritable)?;
+        let uri = self.apply_uri(kind, key, options.dry_run);
+        let answer = self.call(&Call::patch(uri, "application/apply-patch+yaml", body, options.until)).await?;
+        let partial: Partial<'_> = answer.parse()?;
+        let live = partial.metadata.to_live(kind, self.settings());
+        let applied = Applied {
+            uid: live.uid,
+            version: live.version,
+            entry: live.entry,
+            created: answer.status == HTTP_CREATED,
+            unchanged: known.is_some_and(|k| k.uid == live.uid && k.version == live.version),
+            take_over: live.take_over,
+            warnings: answer.warnings.clone(),
+        };
+        if !options.dry_run {
+            self.live().note(live, Tell::Nothing);
+        }
+        Ok(applied)
+    }
+
+    fn apply_uri(&self, kind: &KindInfo, key: &Key, dry_run: bool) -> String {
+        let settings = self.settings();
+        let path = kind.path(key.namespace.as_deref(), &key.name);
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("fieldManager", &settings.field_manager)
+            .append_pair("force", "true")
+            .append_pair("fieldValidation", settings.validation.parameter())
+            .extend_pairs(dry_run.then_some(("dryRun", "All")))
+            .finish();
+        format!("{path}?{query}")
     }
 }

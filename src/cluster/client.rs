@@ -1,8 +1,13 @@
 //! The connection: a client without retries of its own, and the handle that the rest of the room adds its methods to.
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Live, Settings};
+use tokio::sync::watch;
+
+use super::live::Scope;
+use super::{Kinds, Live, Settings};
+use crate::object::Gvk;
 
 /// A client could not be made from its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +30,30 @@ pub struct Cluster {
 }
 
 struct Inner {
+    client: kube::Client,
     settings: Settings,
     live: Live,
+    kinds: Mutex<Arc<Kinds>>,
+    /// Where a watch may go on from: the version of the last whole list of a scope.
+    positions: Mutex<HashMap<Scope, String>>,
+    wanted: watch::Sender<BTreeSet<Gvk>>,
+    /// Allowed namespaces about whose absence the user was told.
+    missing_namespaces: Mutex<BTreeSet<String>>,
 }
 
 impl Cluster {
     /// Makes the handle; nothing is asked of the API server yet.
     pub fn new(client: kube::Client, settings: Settings) -> Self {
-        drop(client);
-        Self { inner: Arc::new(Inner { settings, live: Live::default() }) }
+        let inner = Inner {
+            client,
+            settings,
+            live: Live::default(),
+            kinds: Mutex::default(),
+            positions: Mutex::default(),
+            wanted: watch::Sender::new(BTreeSet::new()),
+            missing_namespaces: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// How the cluster is worked with.
@@ -45,4 +65,46 @@ impl Cluster {
     pub fn live(&self) -> &Live {
         &self.inner.live
     }
+
+    /// The last snapshot of discovery; empty before the first [`Cluster::refresh_kinds`].
+    pub fn kinds(&self) -> Arc<Kinds> {
+        Arc::clone(&lock(&self.inner.kinds))
+    }
+
+    pub(super) fn client(&self) -> &kube::Client {
+        &self.inner.client
+    }
+
+    pub(super) fn set_kinds(&self, kinds: Kinds) -> Arc<Kinds> {
+        let kinds = Arc::new(kinds);
+        *lock(&self.inner.kinds) = Arc::clone(&kinds);
+        kinds
+    }
+
+    pub(super) fn set_position(&self, scope: &Scope, version: String) {
+        lock(&self.inner.positions).insert(scope.clone(), version);
+    }
+
+    pub(super) fn take_position(&self, scope: &Scope) -> Option<String> {
+        lock(&self.inner.positions).remove(scope)
+    }
+
+    pub(super) fn wanted(&self) -> &watch::Sender<BTreeSet<Gvk>> {
+        &self.inner.wanted
+    }
+
+    /// Notes whether an allowed namespace can be read; answers whether that is news to be told.
+    pub(super) fn note_namespace(&self, name: &str, readable: bool) -> bool {
+        let mut missing = lock(&self.inner.missing_namespaces);
+        if readable {
+            missing.remove(name);
+            return false;
+        }
+        missing.insert(name.to_owned())
+    }
+}
+
+/// A panic while one of these locks was held cannot leave its value half-written: each holds one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -139,6 +139,17 @@ pub struct Changed {
     pub all: bool,
 }
 
+/// What of some news the users of [`Live::changed`] are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tell {
+    /// Nothing: we did it ourselves.
+    Nothing,
+    /// What happened to objects that were known: the caller looks at new ones itself.
+    Changes,
+    /// That, and new objects.
+    Everything,
+}
+
 /// Most keys remembered between two looks.
 const CHANGED_LIMIT: usize = 50_000;
 
@@ -218,33 +229,30 @@ impl Live {
     }
 
     /// Takes in what the API server told about an object: stores it if it is ours, forgets it if it no longer is. News older
-    /// than what is known are left out. With `report`, the key is told to [`Live::changed`] when something that matters is
-    /// different.
-    pub(super) fn note(&self, object: LiveObject, report: bool) {
+    /// than what is known are left out.
+    pub(super) fn note(&self, object: LiveObject, tell: Tell) {
         let hash = hash_of(&object);
         let mut state = self.lock();
         let known = state.objects.get(&hash).cloned();
         if known.as_ref().is_some_and(|k| object.version.is_before(k.version)) {
             return;
         }
-        if object.mark != Mark::Ours {
-            if known.is_some() {
-                state.objects.remove(&hash);
-                state.report(report.then(|| object.key()));
-            }
-            return;
+        let is_news = match &known {
+            None => object.mark == Mark::Ours && tell == Tell::Everything,
+            Some(known) => differs(known, &object) && tell != Tell::Nothing,
+        };
+        let news = is_news.then(|| object.key());
+        if object.mark == Mark::Ours {
+            let namespace = object.namespace.clone().map(|n| state.shared_namespace(&n));
+            state.objects.insert(hash, Arc::new(LiveObject { namespace, ..object }));
+        } else {
+            state.objects.remove(&hash);
         }
-        let matters = known.as_ref().is_none_or(|k| differs(k, &object));
-        let key = (report && matters).then(|| object.key());
-        let namespace = object.namespace.clone().map(|n| state.shared_namespace(&n));
-        state.objects.insert(hash, Arc::new(LiveObject { namespace, ..object }));
-        state.report(key);
-        drop(state);
-        self.wake.notify_one();
+        self.report(state, news);
     }
 
     /// Takes in that an object is gone (or carries our label no more) as of `version`.
-    pub(super) fn note_gone(&self, key: &Key, version: Version, report: bool) {
+    pub(super) fn note_gone(&self, key: &Key, version: Version, tell: Tell) {
         let hash = hash(&key.group, &key.kind, key.namespace.as_deref(), &key.name);
         let mut state = self.lock();
         let Some(known) = state.objects.get(&hash) else { return };
@@ -252,14 +260,12 @@ impl Live {
             return;
         }
         state.objects.remove(&hash);
-        state.report(report.then(|| key.clone()));
-        drop(state);
-        self.wake.notify_one();
+        self.report(state, (tell != Tell::Nothing).then(|| key.clone()));
     }
 
     /// After a whole list of a kind as of `version`: forgets, and tells, those of the kind (in the namespace, if one is
     /// given) that the list did not hold and that are not newer than it.
-    pub(super) fn retain_listed(&self, scope: &Scope, listed: &HashSet<Uid>, version: Version, report: bool) {
+    pub(super) fn retain_listed(&self, scope: &Scope, listed: &HashSet<Uid>, version: Version) {
         let mut state = self.lock();
         let gone: Vec<(KeyHash, Key)> = state
             .objects
@@ -267,12 +273,26 @@ impl Live {
             .filter(|(_, o)| scope.holds(o) && !listed.contains(&o.uid) && !version.is_before(o.version))
             .map(|(hash, o)| (*hash, o.key()))
             .collect();
-        for (hash, key) in gone {
-            state.objects.remove(&hash);
-            state.report(report.then_some(key));
+        for (hash, _) in &gone {
+            state.objects.remove(hash);
+        }
+        self.report(state, gone.into_iter().map(|(_, key)| key));
+    }
+
+    fn report(&self, mut state: MutexGuard<'_, State>, keys: impl IntoIterator<Item = Key>) {
+        let mut any = false;
+        for key in keys {
+            any = true;
+            if state.changed.len() < CHANGED_LIMIT {
+                state.changed.insert(key);
+            } else {
+                state.overflow = true;
+            }
         }
         drop(state);
-        self.wake.notify_one();
+        if any {
+            self.wake.notify_one();
+        }
     }
 
     /// A panic while the lock was held cannot leave the maps half-written: every critical section ends in single inserts.
@@ -289,20 +309,11 @@ impl State {
         self.namespaces.insert(Arc::clone(name));
         Arc::clone(name)
     }
-
-    fn report(&mut self, key: Option<Key>) {
-        let Some(key) = key else { return };
-        if self.changed.len() < CHANGED_LIMIT {
-            self.changed.insert(key);
-        } else {
-            self.overflow = true;
-        }
-    }
 }
 
 /// Differences that a pass has to look at; a new version alone (a status, a foreign annotation) is none.
 fn differs(a: &LiveObject, b: &LiveObject) -> bool {
-    a.uid != b.uid || a.entry != b.entry || a.ignore != b.ignore || a.deleting != b.deleting || a.checksum != b.checksum
+    a.mark != b.mark || a.uid != b.uid || a.entry != b.entry || a.ignore != b.ignore || a.deleting != b.deleting || a.checksum != b.checksum
 }
 
 /// Where a list or watch looks: one kind, in one namespace or everywhere.

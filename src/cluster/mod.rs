@@ -3,14 +3,19 @@
 
 mod apply;
 mod client;
+mod crd;
 mod discover;
 mod error;
 mod holds;
 mod kinds;
+mod list;
 mod live;
+mod meta;
 mod normalise;
 mod read;
+mod request;
 mod settings;
+mod takeover;
 mod values;
 mod watch;
 mod write;
