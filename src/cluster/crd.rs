@@ -144,7 +144,8 @@ impl Cluster {
 
     /// Returns when the definition changed, or after a while; the caller looks again whatever happened.
     async fn watch_definition(&self, crd: &str, from: &str, until: Instant) {
-        let uri = format!("{PATH}?watch=true&fieldSelector=metadata.name%3D{crd}&resourceVersion={from}&timeoutSeconds=30");
+        let uri =
+            format!("{PATH}?watch=true&fieldSelector=metadata.name%3D{crd}&resourceVersion={from}&timeoutSeconds=30");
         let end = until.min(Instant::now() + LOOK);
         let watched = tokio::time::timeout_at(end, self.established_event(uri)).await;
         if matches!(watched, Ok(Err(_))) {

@@ -179,8 +179,7 @@ impl PlainVersion {
         let mut kinds = HashMap::new();
         for resource in self.resources.into_iter().filter(|r| !r.name.contains('/')) {
             let gvk = Gvk { kind: resource.kind.clone(), ..gvk.clone() };
-            let info =
-                KindInfo { gvk, plural: resource.name, namespaced: resource.namespaced, verbs: resource.verbs };
+            let info = KindInfo { gvk, plural: resource.name, namespaced: resource.namespaced, verbs: resource.verbs };
             kinds.insert(resource.kind, Arc::new(info));
         }
         GroupVersion { version: gvk.version.clone(), failed: None, kinds }

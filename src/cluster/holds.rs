@@ -29,7 +29,9 @@ impl std::fmt::Display for Foreign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object(key) => write!(f, "it holds {key}, which is not part of this deletion"),
-            Self::Unreadable { kind, reason } => write!(f, "it may hold objects of {kind}, which cannot be read: {reason}"),
+            Self::Unreadable { kind, reason } => {
+                write!(f, "it may hold objects of {kind}, which cannot be read: {reason}")
+            }
         }
     }
 }
@@ -126,7 +128,10 @@ fn is_fleeting(kind: &KindInfo) -> bool {
 /// What every namespace is given by the control plane.
 fn is_namespaces_own(key: &Key) -> bool {
     key.group.is_empty()
-        && matches!((key.kind.as_str(), key.name.as_str()), ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt"))
+        && matches!(
+            (key.kind.as_str(), key.name.as_str()),
+            ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt")
+        )
 }
 
 /// An object owned by another of the namespace goes with its owner, which is looked at itself.

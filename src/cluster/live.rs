@@ -313,7 +313,12 @@ impl State {
 
 /// Differences that a pass has to look at; a new version alone (a status, a foreign annotation) is none.
 fn differs(a: &LiveObject, b: &LiveObject) -> bool {
-    a.mark != b.mark || a.uid != b.uid || a.entry != b.entry || a.ignore != b.ignore || a.deleting != b.deleting || a.checksum != b.checksum
+    a.mark != b.mark
+        || a.uid != b.uid
+        || a.entry != b.entry
+        || a.ignore != b.ignore
+        || a.deleting != b.deleting
+        || a.checksum != b.checksum
 }
 
 /// Where a list or watch looks: one kind, in one namespace or everywhere.

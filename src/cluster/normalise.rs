@@ -170,10 +170,12 @@ mod tests {
 
     #[test]
     fn what_belongs_to_the_api_server_is_dropped() {
-        let (object, warnings) = normal(json!({"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 1},
+        let (object, warnings) = normal(
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 1},
             "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "managedFields": [], "creationTimestamp": null,
                 "generation": 2, "labels": {"a": "b"}},
-            "spec": {"template": {"metadata": {"creationTimestamp": null}, "spec": {}}}}));
+            "spec": {"template": {"metadata": {"creationTimestamp": null}, "spec": {}}}}),
+        );
         let want = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "labels": {"a": "b"}},
             "spec": {"template": {"metadata": {}, "spec": {}}}});
         assert_eq!((object, warnings), (want, vec![]));
@@ -194,20 +196,25 @@ mod tests {
         let container = json!({"name": "c",
             "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}, {"name": "A", "value": "2"}],
             "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}, {"containerPort": 80, "protocol": "TCP"}]});
-        let (object, warnings) = normal(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+        let (object, warnings) =
+            normal(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
             "spec": {"template": {"spec": {"containers": [container]}}}}));
         let container = &object["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(container["env"], json!([{"name": "B", "value": "$(A)"}, {"name": "A", "value": "2"}]));
         assert_eq!(container["ports"].as_array().unwrap().len(), 2);
-        assert_eq!(warnings, [
-            "spec.template.spec.containers[c].env: duplicate entry name=A; the last one wins",
-            "spec.template.spec.containers[c].ports: duplicate entry containerPort=80,protocol=TCP; the last one wins",
-        ]);
+        assert_eq!(
+            warnings,
+            [
+                "spec.template.spec.containers[c].env: duplicate entry name=A; the last one wins",
+                "spec.template.spec.containers[c].ports: duplicate entry containerPort=80,protocol=TCP; the last one wins",
+            ]
+        );
     }
 
     #[test]
     fn lists_of_other_kinds_are_left_alone() {
-        let object = json!({"apiVersion": "example.org/v1", "kind": "Thing", "spec": {"env": [{"name": "A"}, {"name": "A"}]}});
+        let object =
+            json!({"apiVersion": "example.org/v1", "kind": "Thing", "spec": {"env": [{"name": "A"}, {"name": "A"}]}});
         assert_eq!(normal(object.clone()), (object, vec![]));
     }
 }

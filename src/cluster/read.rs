@@ -82,8 +82,9 @@ impl Cluster {
         let namespaces = self.allowed_namespaces(&mut read, until).await;
         let listable = kinds.listable(&self.settings().exclude);
         let tasks = listable.iter().flat_map(|kind| tasks(kind, namespaces.as_deref()));
-        let mut lists =
-            futures::stream::iter(tasks).map(|t| self.read_task(t, until)).buffer_unordered(self.settings().concurrency);
+        let mut lists = futures::stream::iter(tasks)
+            .map(|t| self.read_task(t, until))
+            .buffer_unordered(self.settings().concurrency);
         while let Some((task, result)) = lists.next().await {
             match result {
                 Ok(0) => {}

@@ -16,7 +16,8 @@ use crate::runtime::{Backoff, parse_retry_after};
 /// Media types that answers are asked in. The plain one stands last for servers that cannot cut objects down to metadata;
 /// our parsers read either.
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+pub(super) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 pub(super) const JSON: &str = "application/json";
 
 /// Who asks, for the API server's audit log.

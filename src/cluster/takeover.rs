@@ -180,8 +180,14 @@ mod tests {
         let entries = moved(&json!({"resourceVersion": "7", "annotations": {LAST_APPLIED: record},
             "managedFields": [entry(BEFORE_FIRST_APPLY, "Update", fields)]}));
         let key = "k:{\"port\":80,\"protocol\":\"TCP\"}";
-        assert_eq!(entries[1]["fieldsV1"]["f:spec"], json!({"f:type": {}, "f:ports": {".": {}, key: {".": {}, "f:port": {}}}}));
-        assert_eq!(entries[0]["fieldsV1"]["f:spec"], json!({"f:clusterIP": {}, "f:ports": {key: {"f:targetPort": {}}}}));
+        assert_eq!(
+            entries[1]["fieldsV1"]["f:spec"],
+            json!({"f:type": {}, "f:ports": {".": {}, key: {".": {}, "f:port": {}}}})
+        );
+        assert_eq!(
+            entries[0]["fieldsV1"]["f:spec"],
+            json!({"f:clusterIP": {}, "f:ports": {key: {"f:targetPort": {}}}})
+        );
     }
 
     #[test]

@@ -165,7 +165,12 @@ impl Cluster {
     }
 
     /// A kind that every API server has, from the last snapshot or a new one.
-    async fn known_kind(&self, group: &str, kind: &str, until: Instant) -> Result<std::sync::Arc<KindInfo>, RequestError> {
+    async fn known_kind(
+        &self,
+        group: &str,
+        kind: &str,
+        until: Instant,
+    ) -> Result<std::sync::Arc<KindInfo>, RequestError> {
         let kinds = if self.kinds().is_empty() { self.refresh_kinds(until).await? } else { self.kinds() };
         let missing = || RequestError::local(ErrorKind::KindMissing, format!("the API server has no kind {kind}"));
         kinds.find(group, kind, "list").cloned().ok_or_else(missing)
