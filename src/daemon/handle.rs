@@ -13,7 +13,7 @@ use crate::source::git;
 
 use super::jobs;
 use super::shared::{ResourcesError, Shared};
-use super::{head, marker, services, words};
+use super::{head, identity, marker, services, words};
 
 /// A cheap handle of the daemon for those who serve it.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Handle {
 
     /// The public deploy key; zero without a key ring.
     pub fn public_key(&self) -> PublicKey {
-        PublicKey::default()
+        self.shared.keys.as_ref().map(|keys| identity::shown(keys.public_key())).unwrap_or_default()
     }
 
     /// Makes a new deploy key; without a key ring nothing is done, as in v1.
@@ -132,7 +132,10 @@ impl Handle {
     /// # Errors
     /// When it cannot be made or stored.
     pub async fn regenerate_key(&self) -> Result<(), ApiError> {
-        Ok(())
+        match &self.shared.keys {
+            Some(keys) => keys.regenerate(&Stop::new()).await.map_err(untyped),
+            None => Ok(()),
+        }
     }
 
     /// The allowed namespaces and their workloads as YAML, as `fluxctl save` reads them.

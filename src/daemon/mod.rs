@@ -7,6 +7,7 @@ mod component;
 mod events;
 mod handle;
 mod head;
+mod identity;
 mod jobs;
 mod marker;
 mod services;
@@ -16,5 +17,6 @@ mod words;
 
 pub use component::Daemon;
 pub use handle::Handle;
+pub use identity::open_key_ring;
 pub use settings::{MarkerStore, Settings};
 pub use shared::Parts;

@@ -11,7 +11,7 @@ use crate::object::{Digest, ObjectId};
 use crate::operator::{self, reads::Reads};
 use crate::report::{ApiError, Metrics};
 use crate::runtime::Stop;
-use crate::source::git::{self, Commit, Repo};
+use crate::source::git::{self, Commit, KeyRing, Repo};
 use crate::tree::{Revision, Tree};
 
 use super::jobs::JobLog;
@@ -30,6 +30,8 @@ pub struct Parts {
     pub reads: Reads,
     /// Where figures go.
     pub metrics: Arc<Metrics>,
+    /// The deploy key; `None` out of a cluster and for http addresses.
+    pub keys: Option<KeyRing>,
 }
 
 /// A load and the revision it shows.
@@ -41,6 +43,7 @@ pub(super) struct Shared {
     pub(super) generator: Generator,
     pub(super) reads: Reads,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) keys: Option<KeyRing>,
     pub(super) jobs: JobLog,
     pub(super) operator: OnceLock<operator::Handle>,
     pub(super) state: Mutex<State>,
@@ -65,9 +68,9 @@ pub(super) struct State {
 
 impl Shared {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { settings, repo, generator, reads, metrics } = parts;
+        let Parts { settings, repo, generator, reads, metrics, keys } = parts;
         let (jobs, operator, state) = (JobLog::default(), OnceLock::new(), Mutex::default());
-        Arc::new(Self { settings, repo, generator, reads, metrics, jobs, operator, state })
+        Arc::new(Self { settings, repo, generator, reads, metrics, keys, jobs, operator, state })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
