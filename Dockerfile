@@ -27,6 +27,7 @@ RUN set -eu; \
 COPY Cargo.toml Cargo.lock ./
 COPY src src
 COPY tests/main.rs tests/main.rs
+COPY benches/main.rs benches/main.rs
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target,id=target-$TARGETARCH \
     . /build-env && cargo build --locked --release --bin fluxd && \
     install -D "target/$CARGO_BUILD_TARGET/release/fluxd" /out/fluxd
