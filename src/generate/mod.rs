@@ -3,31 +3,41 @@
 //! It knows neither git nor the cluster. A tree comes in, objects with their origins go out; a directory on disk is made
 //! only when a command has to run.
 
+mod commands;
+mod config;
+mod copy;
+mod discover;
+mod duration;
 mod error;
-#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
 mod files;
-#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
+mod key;
+mod outputs;
 mod parsed;
-#[allow(dead_code, reason = "its caller, the generator, lands beside it")]
+mod pass;
+mod patch;
 mod read;
+mod schema;
 mod settings;
+pub mod smp;
 pub mod sops;
+#[cfg(test)]
+mod tests;
 
 use crate::object::{Object, Origin};
 use crate::runtime::Stop;
-use crate::tree::Tree;
+use crate::tree::{Revision, Tree};
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
+pub use config::{Command, Config, Directive, Inputs, Updater};
 pub use error::{CommandError, ConfigError, Error};
 pub use read::ReadError;
 pub use settings::{LoadErrors, Settings};
-#[allow(unused_imports, reason = "their caller, the generator, lands beside them")]
 pub(crate) use {
-    files::{Found, RawFile, raw_files},
+    files::{RawFile, raw_files},
     parsed::ParsedFiles,
     read::read_objects,
 };
@@ -57,33 +67,56 @@ pub struct Loaded {
     pub complete: bool,
 }
 
-/// Loads trees, and remembers what may be reused for the next one.
+/// Loads trees, and remembers what may be reused for the next one: parsed files by content, the last output of each
+/// `.flux.yaml`, and the last whole result.
 #[derive(Debug)]
 pub struct Generator {
     settings: Settings,
+    parsed: ParsedFiles,
+    outputs: outputs::Outputs,
+    last: Mutex<Option<(Revision, Loaded)>>,
 }
 
 impl Generator {
     /// Makes one with nothing remembered.
     pub fn new(settings: Settings) -> Self {
-        Self { settings }
+        let parsed = ParsedFiles::new(settings.limits, settings.sops.clone());
+        Self { settings, parsed, outputs: outputs::Outputs::default(), last: Mutex::default() }
     }
 
-    /// Forgets every generator output, so that the next load runs all commands.
-    pub fn reset(&self) {}
+    /// Forgets every output, so that the next load runs all commands, also those whose inputs are declared.
+    pub fn reset(&self) {
+        self.outputs.clear();
+        *self.lock_last() = None;
+    }
 
     /// Loads a tree. `export` is called at most once, when a command has to run. With `rerun`, commands run again at a
     /// revision whose output is known, unless their config declares its inputs.
     ///
     /// # Errors
     /// With [`LoadErrors::Stop`], the first error in the order of the configured paths. With [`LoadErrors::Skip`] only when
-    /// stopped.
+    /// stopped, or when no working copy can be made.
     pub async fn load(&self, tree: &Tree, export: &Export, rerun: bool, stop: &Stop) -> Result<Loaded, Error> {
-        let (_, _) = (export, rerun);
         if stop.is_stopped() {
             return Err(Error::Stopped);
         }
-        let path = self.settings.paths.join(",");
-        Err(ReadError::Root { path, reason: format!("not built yet at {}", tree.revision()) }.into())
+        if !rerun && let Some(known) = self.recall(tree.revision()) {
+            return Ok(known);
+        }
+        self.parsed.begin_pass();
+        let (found, warnings, errors) = Default::default();
+        let pass = pass::Pass { generator: self, tree, export, rerun, stop, found, warnings, errors };
+        let loaded = pass.run().await?;
+        *self.lock_last() = loaded.complete.then(|| (tree.revision().clone(), loaded.clone()));
+        Ok(loaded)
+    }
+
+    fn recall(&self, revision: &Revision) -> Option<Loaded> {
+        let last = self.lock_last();
+        last.as_ref().filter(|(known, _)| known == revision).map(|(_, loaded)| loaded.clone())
+    }
+
+    fn lock_last(&self) -> MutexGuard<'_, Option<(Revision, Loaded)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::object::yaml::Limits;
+use crate::runtime::process::Sandbox;
 
 use super::sops::SopsKeys;
 
@@ -34,8 +35,8 @@ pub struct Settings {
     pub env: BTreeMap<OsString, OsString>,
     /// What happens when a file or a generator fails (`--load-errors`).
     pub load_errors: LoadErrors,
-    /// Whether commands are confined (`--generator-sandbox`).
-    pub sandbox: bool,
+    /// Confinement of commands (`--generator-sandbox`); the working copy is added to what they may write.
+    pub sandbox: Option<Sandbox>,
     /// Bounds of every YAML stream.
     pub limits: Limits,
     /// Directory under which working copies are made; `None` is the system's own for temporary files.
@@ -51,7 +52,7 @@ impl Default for Settings {
             default_timeout: Duration::from_secs(60),
             env: BTreeMap::new(),
             load_errors: LoadErrors::Stop,
-            sandbox: false,
+            sandbox: None,
             limits: Limits::default(),
             scratch: None,
         }
