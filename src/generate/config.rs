@@ -75,8 +75,7 @@ impl Config {
     /// # Errors
     /// When it is no YAML, does not fit the schema, or holds values that cannot be used.
     pub fn parse(text: &[u8], limits: &Limits) -> Result<Self, ConfigError> {
-        let documents =
-            yaml::read(text, Dialect::Kubernetes, limits).map_err(|e| ConfigError::Parse(e.to_string()))?;
+        let documents = yaml::read(text, Dialect::Kubernetes, limits).map_err(|e| ConfigError::Parse(e.to_string()))?;
         let document = documents.into_iter().next().map_or(Value::Null, |d| d.value);
         let violations = schema::violations(&document);
         if !violations.is_empty() {

@@ -46,7 +46,8 @@ pub(super) async fn discard(dir: TempDir) {
 
 /// Gives back the leave to remove entries from directories that a command made read-only (the module cache of Go, say).
 fn open_directories(path: &Path) {
-    let Ok(entries) = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).and_then(|()| std::fs::read_dir(path))
+    let Ok(entries) =
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).and_then(|()| std::fs::read_dir(path))
     else {
         return;
     };

@@ -57,9 +57,15 @@ mod tests {
 
     #[test]
     fn durations_read_as_in_go() {
-        for (text, millis) in
-            [("30s", 30_000), ("1h2m3.5s", 3_723_500), ("300ms", 300), (".5s", 500), ("0", 0), ("-5s", 0), ("+1m", 60_000)]
-        {
+        for (text, millis) in [
+            ("30s", 30_000),
+            ("1h2m3.5s", 3_723_500),
+            ("300ms", 300),
+            (".5s", 500),
+            ("0", 0),
+            ("-5s", 0),
+            ("+1m", 60_000),
+        ] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for (text, error) in [

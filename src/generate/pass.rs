@@ -107,7 +107,10 @@ impl Pass<'_> {
             Err(e) => return self.give_up(e.into()),
         };
         for submodule in &found.submodules {
-            self.warn(submodule, "a git submodule, whose content is not part of this repository, is passed over".into());
+            self.warn(
+                submodule,
+                "a git submodule, whose content is not part of this repository, is passed over".into(),
+            );
         }
         for file in &found.files {
             if self.stop.is_stopped() {

@@ -56,9 +56,7 @@ fn merge_field(
     let merged = match (original.remove(name), change) {
         (_, Value::Null) => None,
         (Some(Value::Object(_)), Value::Object(change)) if rule.replace => Some(Value::Object(change)),
-        (Some(Value::Object(old)), Value::Object(change)) => {
-            Some(Value::Object(merge_map(old, change, below, &at)?))
-        }
+        (Some(Value::Object(old)), Value::Object(change)) => Some(Value::Object(merge_map(old, change, below, &at)?)),
         (Some(Value::Array(old)), Value::Array(change)) if rule.merge => {
             Some(Value::Array(merge_list(old, change, rule, below, &at)?))
         }

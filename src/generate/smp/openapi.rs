@@ -16,7 +16,8 @@ pub fn table_text(document: &Value) -> String {
     let types = useful_types(definitions);
     let mut lines = BTreeSet::new();
     for (name, definition) in definitions {
-        let fields: Vec<String> = fields(definition).filter_map(|(field, schema)| word(field, schema, &types)).collect();
+        let fields: Vec<String> =
+            fields(definition).filter_map(|(field, schema)| word(field, schema, &types)).collect();
         for gvk in kinds(definition) {
             lines.insert(format!("kind {gvk} {}", fields.join(" ")));
         }
@@ -92,7 +93,8 @@ fn prune(lines: BTreeSet<String>) -> BTreeSet<String> {
     let targets = |line: &str| line.split('>').skip(1).filter_map(|s| s.split(' ').next()).map(str::to_owned).collect();
     let types: BTreeMap<&str, &String> =
         lines.iter().filter_map(|line| Some((line.strip_prefix("type ")?.split(' ').next()?, line))).collect();
-    let mut open: Vec<String> = lines.iter().filter(|l| l.starts_with("kind ")).flat_map(|l| -> Vec<_> { targets(l) }).collect();
+    let mut open: Vec<String> =
+        lines.iter().filter(|l| l.starts_with("kind ")).flat_map(|l| -> Vec<_> { targets(l) }).collect();
     let mut reached = BTreeSet::new();
     while let Some(name) = open.pop() {
         if let Some(line) = types.get(name.as_str())

@@ -41,10 +41,8 @@ pub(super) fn reorder(
     let mut from_patch: Vec<(usize, Option<usize>, Value)> = Vec::new();
     let mut others: Vec<(Option<usize>, Value)> = Vec::new();
     for element in merged {
-        let identity = identity(&element, key).ok_or_else(|| PatchError::NoMergeKey {
-            field: field(),
-            key: key.unwrap_or_default().to_owned(),
-        })?;
+        let identity = identity(&element, key)
+            .ok_or_else(|| PatchError::NoMergeKey { field: field(), key: key.unwrap_or_default().to_owned() })?;
         let before = by_original.get(&identity).copied();
         match by_patch.get(&identity) {
             Some(at) => from_patch.push((*at, before, element)),
@@ -60,7 +58,9 @@ fn interleave(from_patch: Vec<(usize, Option<usize>, Value)>, others: Vec<(Optio
     let mut out = Vec::with_capacity(from_patch.len() + others.len());
     let mut others = others.into_iter().peekable();
     for (_, position, element) in from_patch {
-        while let Some((_, other)) = others.next_if(|(before, _)| matches!((before, position), (Some(a), Some(b)) if *a < b)) {
+        while let Some((_, other)) =
+            others.next_if(|(before, _)| matches!((before, position), (Some(a), Some(b)) if *a < b))
+        {
             out.push(other);
         }
         out.push(element);
