@@ -16,5 +16,6 @@ pub mod operator;
 pub mod plan;
 pub mod report;
 pub mod runtime;
+pub mod serve;
 pub mod source;
 pub mod tree;

@@ -1,0 +1,222 @@
+//! From a request to its answer: path cleaning, the route, limits, the answer, its metric. What is answered is elsewhere.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::Request;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use tokio::sync::Semaphore;
+use url::form_urlencoded;
+
+use super::api::Api;
+use super::routes::{self, Endpoint, Match, OURS, Route, V1};
+use super::{Probes, answer, ours, v1};
+use crate::report::ApiError;
+
+/// How much one request and all together may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Requests being answered at once; probes do not count.
+    pub in_flight: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// Size of a request's body, in bytes.
+    pub body: usize,
+    /// Time to answer one request, its body included.
+    pub answer: Duration,
+    /// Time for a client to send the head of a request.
+    pub head: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (answer, head) = (Duration::from_secs(60), Duration::from_secs(10));
+        Self { in_flight: 64, connections: 1024, body: 1 << 20, answer, head }
+    }
+}
+
+/// Which of the two listeners a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// The API with the metrics.
+    All,
+    /// The API without them: they have a listener of their own.
+    Api,
+    /// Metrics and probes only.
+    Metrics,
+}
+
+/// Everything that answering needs.
+pub(super) struct Service<A> {
+    pub(super) api: A,
+    pub(super) probes: Probes,
+    pub(super) limits: Limits,
+    pub(super) slots: Arc<Semaphore>,
+    pub(super) document: Arc<[u8]>,
+}
+
+/// A request whose route is known.
+pub(super) struct Call<'a> {
+    pub(super) route: &'static Route,
+    /// What stands where the route has braces.
+    pub(super) segment: &'a str,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) query: &'a Query,
+    pub(super) body: Vec<u8>,
+}
+
+/// The query's keys and values, decoded.
+#[derive(Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn parse(text: Option<&str>) -> Self {
+        Self(form_urlencoded::parse(text.unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(k, _)| k == key)
+    }
+
+    /// The first value, empty when there is none.
+    pub(super) fn first(&self, key: &str) -> &str {
+        self.0.iter().find(|(k, _)| k == key).map_or("", |(_, v)| v)
+    }
+
+    pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+}
+
+/// Answers one request.
+pub(super) async fn dispatch<A: Api>(service: &Service<A>, door: Door, request: Request) -> Response {
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let clean = answer::clean_path(uri.path());
+    if clean != uri.path() && method != Method::CONNECT {
+        return answer::moved(&clean, uri.query());
+    }
+    let query = Query::parse(uri.query());
+    let found = routes::find(&method, uri.path(), |key| query.has(key)).filter(|m| is_behind(door, m.route.endpoint));
+    let Some(Match { route, segment }) = found else {
+        return unmatched(door, request.headers(), uri.path(), uri.query());
+    };
+    let started = Instant::now();
+    let (head, body) = request.into_parts();
+    let call = Call { route, segment, headers: &head.headers, query: &query, body: Vec::new() };
+    let response = answer_in_time(service, call, body).await;
+    let (word, status) = (method_word(&method), response.status().as_u16());
+    service.api.metrics().request(word, route.name, status, started.elapsed());
+    response
+}
+
+fn is_behind(door: Door, endpoint: Endpoint) -> bool {
+    match door {
+        Door::All => true,
+        Door::Api => endpoint != Endpoint::Metrics,
+        Door::Metrics => matches!(endpoint, Endpoint::Metrics | Endpoint::Live | Endpoint::Ready),
+    }
+}
+
+/// The label of a metric must not be what a client invents.
+fn method_word(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        _ => "other",
+    }
+}
+
+fn unmatched(door: Door, headers: &HeaderMap, path: &str, query: Option<&str>) -> Response {
+    let inside = |prefix: &str| path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'));
+    if door == Door::Metrics {
+        return answer::not_found();
+    }
+    if path == V1 {
+        return answer::moved("/api/flux/", query);
+    }
+    match inside(V1) {
+        Some(rest) if is_deprecated(rest) => answer::error_with(StatusCode::GONE, headers, &v1::deprecated()),
+        Some(rest) => answer::error(headers, &v1::no_such_route(rest)),
+        None if inside(OURS).is_some() => answer::error(headers, &v1::no_such_route(path)),
+        None => answer::not_found(),
+    }
+}
+
+fn is_deprecated(rest: &str) -> bool {
+    ["/v1/", "/v2/", "/v3/", "/v4/", "/v5/"].iter().any(|old| rest.starts_with(old))
+}
+
+async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: axum::body::Body) -> Response {
+    let headers = call.headers;
+    let _slot = match service.slots.try_acquire() {
+        Ok(slot) => Some(slot),
+        Err(_) if routes::is_probe(call.route.endpoint) => None,
+        Err(_) => {
+            service.api.metrics().shed();
+            return busy(headers);
+        }
+    };
+    let work = async {
+        if call.route.method != Method::GET && call.route.method != Method::HEAD {
+            match tokio::time::timeout(service.limits.head, axum::body::to_bytes(body, service.limits.body)).await {
+                Ok(Ok(body)) => call.body = body.into(),
+                Ok(Err(_)) => {
+                    return answer::error_with(StatusCode::PAYLOAD_TOO_LARGE, headers, &too_large(service.limits.body));
+                }
+                Err(_) => return answer::error_with(StatusCode::REQUEST_TIMEOUT, headers, &body_too_slow()),
+            }
+        }
+        route(service, &call).await.unwrap_or_else(|e| answer::error(headers, &e))
+    };
+    match tokio::time::timeout(service.limits.answer, work).await {
+        Ok(response) => response,
+        Err(_) => answer::error_with(StatusCode::GATEWAY_TIMEOUT, headers, &too_slow(service.limits.answer)),
+    }
+}
+
+async fn route<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response, ApiError> {
+    match call.route.endpoint {
+        Endpoint::Metrics => super::probes::metrics(&service.api),
+        Endpoint::Live => Ok(service.probes.live()),
+        Endpoint::Ready => Ok(service.probes.ready()),
+        Endpoint::OpenApi => Ok(answer::with_body(StatusCode::OK, "application/json", service.document.to_vec())),
+        Endpoint::Status
+        | Endpoint::Plan
+        | Endpoint::Outcome
+        | Endpoint::Progress
+        | Endpoint::Deletes
+        | Endpoint::Approve
+        | Endpoint::Pause
+        | Endpoint::Resume => ours::answer(&service.api, call).await,
+        _ => v1::answer(&service.api, call).await,
+    }
+}
+
+fn busy(headers: &HeaderMap) -> Response {
+    let help = "The daemon answers as many requests as it can at this moment. Nothing was done; try again in a second.";
+    let e = ApiError::server("too many requests at once", help);
+    let mut response = answer::error_with(StatusCode::SERVICE_UNAVAILABLE, headers, &e);
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn too_large(limit: usize) -> ApiError {
+    ApiError::user(
+        "request body not accepted",
+        format!("The request's body broke off or is larger than {limit} bytes."),
+    )
+}
+
+fn body_too_slow() -> ApiError {
+    ApiError::user("request body not received in time", "The request's body did not arrive in time. Send it again.")
+}
+
+fn too_slow(limit: Duration) -> ApiError {
+    let seconds = limit.as_secs();
+    let help =
+        format!("The answer was not ready within {seconds} seconds. Git or the Kubernetes API server may be slow.");
+    ApiError::server("the request took too long", help)
+}

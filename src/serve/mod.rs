@@ -1,0 +1,23 @@
+//! HTTP: v1's API with v1's manners, ours beside it, metrics and probes. It decides nothing: every answer is asked of the
+//! program behind it through [`Api`].
+//!
+//! # Guarantees
+//! However busy it is, probes are answered. A request costs at most [`Limits`]. A panic in an answer ends that answer only.
+
+mod answer;
+mod api;
+mod dispatch;
+mod openapi;
+mod ours;
+mod probes;
+mod routes;
+mod server;
+#[cfg(test)]
+mod tests;
+mod v1;
+
+pub use api::Api;
+pub use dispatch::Limits;
+pub use openapi::document;
+pub use probes::Probes;
+pub use server::{Error, Server, Settings};

@@ -1,0 +1,188 @@
+//! Listeners and connections: accepting within bounds, heads within their time, a drain at the end.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::api::Api;
+use super::dispatch::{Door, Limits, Service, dispatch};
+use super::{Probes, answer, openapi};
+use crate::report::ApiError;
+use crate::runtime::{Scoped, Stop, scoped};
+
+/// How long open requests may go on after a stop.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How long accepting rests after an error such as too many open files.
+const REST: Duration = Duration::from_millis(100);
+
+/// Where the server listens and what it may cost.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Address of the API, as Go writes it: `:3030` means every interface.
+    pub listen: String,
+    /// Address of the metrics; `None` puts them beside the API.
+    pub listen_metrics: Option<String>,
+    /// What requests may cost.
+    pub limits: Limits,
+}
+
+/// Why the server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is in use, not ours, or no address.
+    #[error(
+        "cannot listen on {address}: {source}; expected an address such as :3030 or 127.0.0.1:3030 that nobody uses"
+    )]
+    Bind {
+        /// The address.
+        address: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The routes' document could not be written; a bug.
+    #[error("the OpenAPI document could not be written: {0}")]
+    Document(#[from] serde_json::Error),
+}
+
+/// A server that listens and has not begun to answer.
+pub struct Server<A> {
+    service: Arc<Service<A>>,
+    api: TcpListener,
+    metrics: Option<TcpListener>,
+}
+
+impl<A: Api> Server<A> {
+    /// Opens the listeners. Connections wait until [`Server::run`].
+    ///
+    /// # Errors
+    /// When an address cannot be had.
+    pub async fn bind(settings: &Settings, api: A, probes: Probes) -> Result<Self, Error> {
+        let listener = bind(&settings.listen).await?;
+        let metrics = match settings.listen_metrics.as_deref().filter(|address| !address.is_empty()) {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let limits = settings.limits;
+        let document = openapi::document(&api.version())?.into();
+        let slots = Arc::new(Semaphore::new(limits.in_flight));
+        let service = Arc::new(Service { api, probes, limits, slots, document });
+        Ok(Self { service, api: listener, metrics })
+    }
+
+    /// The API's address.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.api.local_addr()
+    }
+
+    /// The metrics' own address, if they have one.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn metrics_address(&self) -> std::io::Result<Option<SocketAddr>> {
+        self.metrics.as_ref().map(TcpListener::local_addr).transpose()
+    }
+
+    /// Answers until stopped; then open requests have a few seconds to end.
+    ///
+    /// # Errors
+    /// None today: what goes wrong with a connection ends that connection.
+    pub async fn run(self, stop: Stop) -> Result<(), Error> {
+        let door = if self.metrics.is_some() { Door::Api } else { Door::All };
+        let limits = self.service.limits;
+        let api = accept_all(self.api, router(&self.service, door), limits, &stop);
+        match self.metrics {
+            Some(listener) => {
+                let metrics = accept_all(listener, router(&self.service, Door::Metrics), limits, &stop);
+                futures::join!(api, metrics);
+            }
+            None => api.await,
+        }
+        Ok(())
+    }
+}
+
+fn router<A: Api>(service: &Arc<Service<A>>, door: Door) -> Router {
+    let service = Arc::clone(service);
+    let handle = tower::service_fn(move |request: Request| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(dispatch(&service, door, request).await) }
+    });
+    let panicked = |_: Box<dyn std::any::Any + Send>| {
+        tracing::error!(component = "daemon", "an answer panicked; this is a bug");
+        let e = ApiError::server("internal error", "The daemon has a bug: this answer could not be made.");
+        answer::error(&http::HeaderMap::new(), &e)
+    };
+    Router::new().fallback_service(handle).layer(CatchPanicLayer::custom(panicked))
+}
+
+async fn bind(address: &str) -> Result<TcpListener, Error> {
+    let failed = |source| Error::Bind { address: address.to_owned(), source };
+    let Some(port) = address.strip_prefix(':') else { return TcpListener::bind(address).await.map_err(failed) };
+    match TcpListener::bind(format!("[::]:{port}")).await {
+        Ok(listener) => Ok(listener),
+        // Machines without IPv6 have no such address.
+        Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await.map_err(failed),
+    }
+}
+
+/// Accepts connections; at the bound, new ones wait in the system's queue until an old one ends.
+async fn accept_all(listener: TcpListener, router: Router, limits: Limits, stop: &Stop) {
+    let draining = GracefulShutdown::new();
+    let mut open: FuturesUnordered<Scoped<()>> = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.stopped() => break,
+            Some(_) = open.next(), if !open.is_empty() => {}
+            accepted = listener.accept(), if open.len() < limits.connections => match accepted {
+                Ok((stream, _)) => open.push(scoped(converse(stream, router.clone(), limits, &draining))),
+                Err(e) => {
+                    tracing::warn!(component = "daemon", err = %e, "a connection could not be accepted");
+                    tokio::time::sleep(REST).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN, draining.shutdown()).await.is_err() {
+        tracing::warn!(
+            component = "daemon",
+            "requests were cut off: they had not ended {}s after the stop",
+            DRAIN.as_secs()
+        );
+    }
+}
+
+/// Serves one connection to its end. HTTP/1 only, as v1: its clients use nothing else.
+fn converse(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    draining: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + 'static {
+    let watcher = draining.watcher();
+    async move {
+        let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(64 << 10);
+        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned();
+        if let Err(e) = watcher.watch(connection).await {
+            tracing::debug!(component = "daemon", err = %e, "a connection ended early");
+        }
+    }
+}
