@@ -6,6 +6,7 @@
 
 mod answer;
 mod api;
+mod backend;
 mod dispatch;
 mod openapi;
 mod ours;

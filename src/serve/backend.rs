@@ -1,0 +1,106 @@
+//! The daemon's handle as what the server asks.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Api;
+use crate::daemon::Handle;
+use crate::object::ObjectId;
+use crate::operator::{self, Held, Outcome, Plan, Progress};
+use crate::report::{ApiError, Change, ControllerStatus, GitConfig, JobStatus, Metrics, PublicKey};
+
+fn running(handle: &Handle) -> Result<&operator::Handle, ApiError> {
+    let help = "The sync loop has not started yet. Try again in a moment.";
+    handle.operator().ok_or_else(|| ApiError::server("the sync loop does not run", help))
+}
+
+impl Api for Handle {
+    async fn ping(&self) -> Result<(), ApiError> {
+        Self::ping(self).await
+    }
+
+    fn version(&self) -> String {
+        Self::version(self).to_owned()
+    }
+
+    async fn notify(&self, change: Change) -> Result<(), ApiError> {
+        Self::notify(self, change).await
+    }
+
+    async fn list_services(&self, namespace: &str, ids: &[ObjectId]) -> Result<Vec<ControllerStatus>, ApiError> {
+        Self::list_services(self, namespace, ids).await
+    }
+
+    async fn update_manifests(&self, spec: &Value) -> Result<String, ApiError> {
+        Self::update_manifests(self, spec).await
+    }
+
+    async fn job_status(&self, id: &str) -> Result<JobStatus, ApiError> {
+        Self::job_status(self, id).await
+    }
+
+    async fn sync_status(&self, reference: &str) -> Result<Vec<String>, ApiError> {
+        Self::sync_status(self, reference).await
+    }
+
+    async fn export(&self) -> Result<Vec<u8>, ApiError> {
+        Self::export(self).await
+    }
+
+    async fn git_repo_config(&self, regenerate: bool) -> Result<GitConfig, ApiError> {
+        Self::git_repo_config(self, regenerate).await
+    }
+
+    fn public_key(&self) -> PublicKey {
+        Self::public_key(self)
+    }
+
+    async fn regenerate_key(&self) -> Result<(), ApiError> {
+        Self::regenerate_key(self).await
+    }
+
+    fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(Self::metrics(self))
+    }
+
+    fn last_plan(&self) -> Option<Arc<Plan>> {
+        self.operator()?.last_plan()
+    }
+
+    fn last_outcome(&self) -> Option<Arc<Outcome>> {
+        self.operator()?.last_outcome()
+    }
+
+    fn last_error(&self) -> Option<String> {
+        self.operator()?.last_error()
+    }
+
+    fn progress(&self) -> Progress {
+        self.operator().map(operator::Handle::progress).unwrap_or_default()
+    }
+
+    fn held(&self) -> Vec<Held> {
+        self.operator().map(operator::Handle::held).unwrap_or_default()
+    }
+
+    fn approve(&self, digest: &str) -> Result<(), ApiError> {
+        let help = "No deletes are held under this digest. Ask for the held deletes again: they may have changed.";
+        running(self)?.approve(digest).map_err(|e| ApiError::missing(e.to_string(), help))
+    }
+
+    fn pause(&self) -> Result<(), ApiError> {
+        running(self)?.pause();
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<(), ApiError> {
+        running(self)?.resume();
+        Ok(())
+    }
+
+    fn paused_since(&self) -> Option<Timestamp> {
+        self.operator()?.paused_since()
+    }
+}
