@@ -65,7 +65,7 @@ impl ParsedFiles {
             return Err(unreadable("it is a git-lfs pointer, and the content is not in the repository".into()));
         }
         let plain = match &self.keys {
-            Some(keys) => sops::decrypt(&file.path, &bytes, keys, stop).await,
+            Some(keys) => sops::decrypt(&bytes, keys, stop).await,
             None => Ok(None),
         };
         let plain = plain.map_err(|e| unreadable(format!("failed to decrypt file: {e}")))?;

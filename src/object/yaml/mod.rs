@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use input::decode;
 pub use loader::Documents;
-pub use write::write;
+pub use write::{write, write_scalar};
 
 /// Bounds that a stream must stay within; hostile input ends in an error that names the bound.
 #[derive(Clone, Copy, Debug)]
@@ -73,4 +73,12 @@ pub struct YamlError {
 /// On bad syntax and on every bound of `limits`.
 pub fn read(text: &[u8], dialect: Dialect, limits: &Limits) -> Result<Vec<Document>, YamlError> {
     Documents::new(&decode(text, limits)?, dialect, limits).collect()
+}
+
+/// What a plain scalar's look says; `None` when it is a text, or a number that JSON does not have.
+pub fn plain_scalar(text: &str, dialect: Dialect) -> Option<Value> {
+    match scalar::resolve_plain(text, dialect) {
+        scalar::Resolved::Text => None,
+        found => found.into_value(text.to_owned()).ok(),
+    }
 }

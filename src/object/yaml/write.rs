@@ -24,6 +24,15 @@ pub fn write(value: &Value) -> String {
     out
 }
 
+/// Writes a scalar on one line, a text always in quotes; collections as JSON. It can stand in block and in flow context.
+pub fn write_scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => double_quoted(text),
+        Value::Number(number) => number_text(&number.to_string()),
+        other => other.to_string(),
+    }
+}
+
 /// Writes a collection whose first line is already indented.
 fn block(value: &Value, indent: usize, out: &mut String) {
     match value {
