@@ -18,9 +18,9 @@ fn documents_without_a_kind_are_dropped() {
 
 #[test]
 fn lists_are_taken_apart_and_items_know_their_lines() {
-    let stream = "kind: ServiceList\nitems:\n- kind: Service\n  metadata: {name: a, namespace: n}\n- kind: List\n  \
+    let stream = "kind: ServiceList\nitems:\n- kind: Service\n  metadata: {name: a, namespace: demo}\n- kind: List\n  \
                   items: [{kind: Pod, metadata: {name: b}}]\n---\nkind: List\n";
-    assert_eq!(read(stream), Ok(vec!["n:service/a a.yaml:3".into(), "<cluster>:pod/b a.yaml:5".into()]));
+    assert_eq!(read(stream), Ok(vec!["demo:service/a a.yaml:3".into(), "<cluster>:pod/b a.yaml:5".into()]));
 }
 
 #[test]

@@ -18,7 +18,11 @@ fn text(name: &str) -> String {
 /// Keys that open every file; no program can be found.
 fn keys() -> SopsKeys {
     let pgp = vec![data("pgp-curve-key.gpg"), data("pgp-key.asc")];
-    SopsKeys { age: text("age-key.txt"), pgp, env: BTreeMap::new() }
+    SopsKeys { age: text("age-key.txt"), pgp, env: no_programs() }
+}
+
+fn no_programs() -> BTreeMap<OsString, OsString> {
+    BTreeMap::from([("PATH".into(), "/nonexistent".into())])
 }
 
 async fn open_with(keys: &SopsKeys, bytes: &[u8]) -> Result<Option<String>, String> {
@@ -26,8 +30,9 @@ async fn open_with(keys: &SopsKeys, bytes: &[u8]) -> Result<Option<String>, Stri
     Ok(opened.map(|bytes| String::from_utf8(bytes).expect("text")))
 }
 
+/// Reads as the YAML library of sops does, so that both sides mean the same by a bare `n`.
 fn values(text: &str) -> Vec<Value> {
-    let found = yaml::read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()).expect("valid YAML");
+    let found = yaml::read(text.as_bytes(), Dialect::Kustomize, &Limits::default()).expect("valid YAML");
     found.into_iter().map(|document| document.value).collect()
 }
 
@@ -60,7 +65,7 @@ async fn lines_stay_where_they_were() {
     let opened = open_with(&keys(), sealed.as_bytes()).await.expect("it opens").expect("it is encrypted");
     assert_eq!(opened.lines().count(), sealed.lines().count());
     let kept = sealed.lines().zip(opened.lines()).filter(|(before, after)| before == after).count();
-    assert!(kept >= 12, "only values and metadata change:\n{opened}");
+    assert!(kept >= 8, "only values and metadata change:\n{opened}");
     assert!(!opened.contains("sops") && opened.contains("\"two\""));
 }
 
@@ -77,10 +82,10 @@ async fn a_change_of_the_content_is_noticed() {
     let integrity = "failed to verify data integrity: the content or its mac was changed after encryption";
     for (from, to, want) in [
         ("namespace: demo", "namespace: prod", integrity),
-        ("    password: ENC", "    passwort: ENC", "could not decrypt value of \"data.passwort\" at line 10: it was changed, or moved to another key"),
+        ("    password: ENC", "    passwort: ENC", "could not decrypt value of \"data.passwort\" at line 11: it was changed, or moved to another key"),
         ("lastmodified: \"2", "lastmodified: \"3", integrity),
         ("mac: ENC[", "mac: ENX[", integrity),
-        ("encrypted_regex: ^(data|stringData)$", "encrypted_regex: ^(data|stringData|spec)$", "could not decrypt value of \"spec.count\" at line 19: it is not encrypted"),
+        ("encrypted_regex: ^(data|stringData)$", "encrypted_regex: ^(data|stringData|spec)$", "could not decrypt value of \"spec.count\" at line 21: it is not encrypted"),
         ("encrypted_regex: ^(data|stringData)$", "encrypted_regex: (", "the sops metadata cannot be read: regex parse error"),
         ("    mac: ", "    nomac: ", "the sops metadata cannot be read: missing field `mac`"),
     ] {
@@ -92,8 +97,8 @@ async fn a_change_of_the_content_is_noticed() {
 
 #[tokio::test]
 async fn the_error_names_the_recipients_that_no_key_is_known_for() {
-    let other = SopsKeys { age: text("other-age-key.txt"), ..SopsKeys::default() };
-    let none = SopsKeys::default();
+    let other = SopsKeys { age: text("other-age-key.txt"), env: no_programs(), ..SopsKeys::default() };
+    let none = SopsKeys { env: no_programs(), ..SopsKeys::default() };
     for (keys, file, want) in [
         (&other, "age.yaml", "No matching keys found"),
         (&none, "age.yaml", "no age identity is configured"),
