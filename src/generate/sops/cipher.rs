@@ -1,10 +1,10 @@
 //! One encrypted value: AES-256-GCM with a nonce of 32 bytes, bound to the keys that lead to the value.
 
+use aes_gcm::AesGcm;
 use aes_gcm::aead::consts::U32;
 use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm::aes::Aes256;
-use aes_gcm::AesGcm;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -31,7 +31,8 @@ pub(super) enum Plain {
 pub(super) fn open(value: &str, key: &[u8; 32], bound_to: &str) -> Result<Plain, &'static str> {
     let parts = value.strip_prefix("ENC[AES256_GCM,").and_then(|rest| rest.strip_suffix(']'));
     let mut fields = parts.ok_or("it is not encrypted")?.split(',');
-    let mut field = |name: &str| fields.next().and_then(|f| f.strip_prefix(name)).ok_or("it is not in the form of sops");
+    let mut field =
+        |name: &str| fields.next().and_then(|f| f.strip_prefix(name)).ok_or("it is not in the form of sops");
     let (data, nonce, tag, kind) = (field("data:")?, field("iv:")?, field("tag:")?, field("type:")?);
     let decode = |text: &str| STANDARD.decode(text).map_err(|_| "it holds invalid base64");
     let nonce = decode(nonce)?;
@@ -41,7 +42,9 @@ pub(super) fn open(value: &str, key: &[u8; 32], bound_to: &str) -> Result<Plain,
     let sealed = [decode(data)?, decode(tag)?].concat();
     let cipher = AesGcm::<Aes256, U32>::new(GenericArray::from_slice(key));
     let payload = Payload { msg: &sealed, aad: bound_to.as_bytes() };
-    let bytes = cipher.decrypt(GenericArray::from_slice(&nonce), payload).map_err(|_| "it was changed, or moved to another key")?;
+    let bytes = cipher
+        .decrypt(GenericArray::from_slice(&nonce), payload)
+        .map_err(|_| "it was changed, or moved to another key")?;
     let text = String::from_utf8(bytes).map_err(|_| "it is no text")?;
     match kind {
         "str" | "bytes" => Ok(Plain::Text(text)),

@@ -75,7 +75,8 @@ fn open_age(recipient: &AgeKey, identities: &str) -> Result<Vec<u8>, String> {
     if identities.trim().is_empty() {
         return Err("no age identity is configured".into());
     }
-    let file = age::IdentityFile::from_buffer(identities.as_bytes()).map_err(|_| "the age identities cannot be read")?;
+    let file =
+        age::IdentityFile::from_buffer(identities.as_bytes()).map_err(|_| "the age identities cannot be read")?;
     let identities = file.into_identities().map_err(|_| "the age identities cannot be read")?;
     let message = age::Decryptor::new(ArmoredReader::new(recipient.enc.as_bytes())).map_err(|e| e.to_string())?;
     let identities = identities.iter().map(|identity| &**identity as &dyn age::Identity);
@@ -106,7 +107,9 @@ fn open_pgp(recipient: &PgpKey, imported: &[Vec<u8>]) -> Option<Vec<u8>> {
 
 fn secret_keys(file: &[u8]) -> Vec<SignedSecretKey> {
     let armoured = SignedSecretKey::from_armor_many(file).map(|(keys, _)| keys.flatten().collect::<Vec<_>>());
-    armoured.or_else(|_| SignedSecretKey::from_bytes_many(file).map(|keys| keys.flatten().collect())).unwrap_or_default()
+    armoured
+        .or_else(|_| SignedSecretKey::from_bytes_many(file).map(|keys| keys.flatten().collect()))
+        .unwrap_or_default()
 }
 
 async fn ask_gpg(recipient: &PgpKey, keys: &SopsKeys, stop: &Stop) -> Result<Vec<u8>, String> {

@@ -52,7 +52,8 @@ impl Rules {
                 found.push((Pattern::Key(regex(&text)?), encrypted));
             }
         }
-        for (text, encrypted) in [(&written.unencrypted_comment_regex, false), (&written.encrypted_comment_regex, true)] {
+        for (text, encrypted) in [(&written.unencrypted_comment_regex, false), (&written.encrypted_comment_regex, true)]
+        {
             if let Some(text) = given(text) {
                 found.push((Pattern::Comment(regex(&text)?), encrypted));
             }

@@ -71,7 +71,9 @@ async fn lines_stay_where_they_were() {
 
 #[tokio::test]
 async fn files_without_metadata_are_left_alone() {
-    for text in ["kind: ConfigMap\ndata: {tool: 'sops: x'}\n", "sops: true\n", "a: [sops:", "kind: A\n---\nsops: {}\n", ""] {
+    for text in
+        ["kind: ConfigMap\ndata: {tool: 'sops: x'}\n", "sops: true\n", "a: [sops:", "kind: A\n---\nsops: {}\n", ""]
+    {
         assert_eq!(open_with(&keys(), text.as_bytes()).await, Ok(None), "{text}");
     }
 }
@@ -82,11 +84,23 @@ async fn a_change_of_the_content_is_noticed() {
     let integrity = "failed to verify data integrity: the content or its mac was changed after encryption";
     for (from, to, want) in [
         ("namespace: demo", "namespace: prod", integrity),
-        ("    password: ENC", "    passwort: ENC", "could not decrypt value of \"data.passwort\" at line 11: it was changed, or moved to another key"),
+        (
+            "    password: ENC",
+            "    passwort: ENC",
+            "could not decrypt value of \"data.passwort\" at line 11: it was changed, or moved to another key",
+        ),
         ("lastmodified: \"2", "lastmodified: \"3", integrity),
         ("mac: ENC[", "mac: ENX[", integrity),
-        ("encrypted_regex: ^(data|stringData)$", "encrypted_regex: ^(data|stringData|spec)$", "could not decrypt value of \"spec.count\" at line 21: it is not encrypted"),
-        ("encrypted_regex: ^(data|stringData)$", "encrypted_regex: (", "the sops metadata cannot be read: regex parse error"),
+        (
+            "encrypted_regex: ^(data|stringData)$",
+            "encrypted_regex: ^(data|stringData|spec)$",
+            "could not decrypt value of \"spec.count\" at line 21: it is not encrypted",
+        ),
+        (
+            "encrypted_regex: ^(data|stringData)$",
+            "encrypted_regex: (",
+            "the sops metadata cannot be read: regex parse error",
+        ),
         ("    mac: ", "    nomac: ", "the sops metadata cannot be read: missing field `mac`"),
     ] {
         assert!(sealed.contains(from), "{from}");
