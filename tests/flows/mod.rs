@@ -1,5 +1,6 @@
 //! Whole flows: real git, a real API server, the built program.
 
 mod deploy;
+mod git;
 mod rig;
 mod upgrade;
