@@ -250,10 +250,14 @@ mod tests {
     #[test]
     fn the_same_repository_is_recognised_over_any_transport() {
         let url = "git@github.com:fluxcd/flux";
-        for same in ["https://github.com/fluxcd/flux.git", "ssh://ann@github.com/fluxcd/flux", "github.com:/fluxcd/flux"] {
+        for same in
+            ["https://github.com/fluxcd/flux.git", "ssh://ann@github.com/fluxcd/flux", "github.com:/fluxcd/flux"]
+        {
             assert!(equivalent(url, same), "{same}");
         }
-        for other in ["https://github.com/fluxcd/flux2", "https://gitlab.com/fluxcd/flux", "git@github.com:fluxcd/flux/"] {
+        for other in
+            ["https://github.com/fluxcd/flux2", "https://gitlab.com/fluxcd/flux", "git@github.com:fluxcd/flux/"]
+        {
             assert!(!equivalent(url, other), "{other}");
         }
     }

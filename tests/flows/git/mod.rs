@@ -92,9 +92,7 @@ fn names(repo: &fluxd::tree::Tree) -> Vec<String> {
 
 fn text(tree: &fluxd::tree::Tree, path: &str) -> String {
     match tree.entry(path) {
-        Ok(fluxd::tree::Entry::Leaf { id, .. }) => {
-            String::from_utf8_lossy(&tree.read(path, &id).unwrap()).into_owned()
-        }
+        Ok(fluxd::tree::Entry::Leaf { id, .. }) => String::from_utf8_lossy(&tree.read(path, &id).unwrap()).into_owned(),
         other => panic!("{path}: {other:?}"),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Daemon;
 use crate::rig::{self, GitHttp, GitHttpOptions, GitSsh};
-use fluxd::source::git::{KeyPair, KeyRing, KeySettings, SshSettings, Status};
 use fluxd::runtime::Stop;
+use fluxd::source::git::{KeyPair, KeyRing, KeySettings, SshSettings, Status};
 use std::sync::{Arc, Mutex};
 
 const PASSWORD: &str = "s3cret/p@ss";

@@ -15,7 +15,9 @@ fn rev(id: &str) -> Revision {
 /// Makes a GPG key in a home directory and gives its fingerprint.
 fn gpg_key(home: &Path, mail: &str) -> String {
     let gpg = |args: &[&str]| {
-        rig::run(Command::new("gpg").env_clear().envs(environment(home)).args(["--batch", "--passphrase", ""]).args(args))
+        rig::run(
+            Command::new("gpg").env_clear().envs(environment(home)).args(["--batch", "--passphrase", ""]).args(args),
+        )
     };
     gpg(&["--quick-gen-key", mail, "ed25519", "sign", "never"]);
     let list = gpg(&["--with-colons", "--list-keys", mail]);
@@ -148,6 +150,8 @@ async fn nothing_is_verified_when_not_asked_for() {
     let head = remote.push("unsigned");
     let repo = Daemon::of(&remote).repo();
     assert_eq!(valid(&repo, Some(&"0".repeat(40))).await, (Some(head), None));
-    assert!(matches!(repo.commits(Some(&rev(&"0".repeat(40))), &repo.head().await.unwrap(), &[]).await,
-        Err(Error::UnknownRevision(_))));
+    assert!(matches!(
+        repo.commits(Some(&rev(&"0".repeat(40))), &repo.head().await.unwrap(), &[]).await,
+        Err(Error::UnknownRevision(_))
+    ));
 }
