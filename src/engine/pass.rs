@@ -267,7 +267,7 @@ impl Engine {
     /// Watches the kinds that are wanted, and those in which objects of ours were found.
     fn watch(&self) {
         let kinds = self.cluster.kinds();
-        let mut watched: BTreeSet<Gvk> = self.reading.kinds_in_use().iter().cloned().collect();
+        let mut watched: BTreeSet<Gvk> = self.reading.kinds_in_use().cloned().collect();
         let mut last = None;
         for candidate in self.resolver.last().iter() {
             let gvk = &candidate.target().gvk;

@@ -29,8 +29,12 @@ impl Reading {
 
     /// Reads the kinds and all marked objects.
     pub(super) async fn refresh(&mut self, cluster: &Cluster, until: Instant) -> Result<(), Stopped> {
-        cluster.refresh_kinds(until).await.map_err(|e| Stopped::Read(format!("asking for the API's kinds: {e}")))?;
         let read = cluster.read_marked(until).await;
+        if let Some(silent) = read.failures.iter().find(|f| f.gvk == Gvk::new("", "")) {
+            let reason = format!("the API server could not be asked for its kinds: {}", silent.reason);
+            self.last = None;
+            return Err(Stopped::Read(reason));
+        }
         let mut failing = BTreeMap::new();
         for failure in read.failures.iter().filter(|f| !f.forbidden) {
             let key = (failure.gvk.clone(), failure.namespace.clone());
@@ -46,8 +50,8 @@ impl Reading {
     }
 
     /// The kinds in which objects of ours were found.
-    pub(super) fn kinds_in_use(&self) -> &[Gvk] {
-        self.last.as_ref().map(|read| read.kinds_in_use.as_slice()).unwrap_or_default()
+    pub(super) fn kinds_in_use(&self) -> impl Iterator<Item = &Gvk> {
+        self.last.iter().flat_map(|read| &read.kinds_in_use)
     }
 
     /// What must not be concluded from.
@@ -110,7 +114,7 @@ pub(super) async fn in_use(cluster: &Cluster, deletes: &Deletes<'_>, until: Inst
         match found {
             Ok(None) => None,
             Ok(Some(foreign)) => {
-                tracing::warn!(resource = %key, example = %foreign.example, reason = %foreign.reason, "delete held");
+                tracing::warn!(resource = %key, reason = %foreign, "delete held");
                 Some(key.clone())
             }
             Err(error) => {

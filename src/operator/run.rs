@@ -54,7 +54,8 @@ impl<C: Component> Operator<C> {
 
     /// Typed reads of the same cluster.
     pub fn reads(&self) -> Reads {
-        Reads::new(self.client.clone(), self.settings.allow_namespaces.clone())
+        let settings = &self.settings;
+        Reads::new(self.client.clone(), settings.allow_namespaces.clone(), &settings.field_manager)
     }
 
     /// Plans once, from fresh reads, and changes nothing.
@@ -205,8 +206,7 @@ impl<C: Component> Run<C> {
                  it is put right less often from now on"
             );
             tracing::warn!(resource = %result.id(), "{message}");
-            let (key, gvk) = (result.key(), &result.target.gvk);
-            let about = (key.namespace.clone(), key.kind.clone(), key.name.clone(), gvk.api_version());
+            let about = result.key().clone();
             let event = Event { about, warning: true, reason: "DriftContended".into(), message };
             if let Err(error) = self.reads.record_event(event).await {
                 tracing::warn!(err = %error, "an event could not be recorded");
