@@ -120,10 +120,9 @@ impl Runner<'_> {
     /// Waits for definitions that were made or changed, so that objects of their kinds can follow in the same pass.
     async fn establish(&mut self, range: std::ops::Range<usize>) {
         let frame = self.frame;
-        let fresh = self.results[range]
-            .iter_mut()
-            .flatten()
-            .filter(|r| r.target.is_definition() && matches!(r.done, Done::Created | Done::Configured | Done::Recreated));
+        let fresh = self.results[range].iter_mut().flatten().filter(|r| {
+            r.target.is_definition() && matches!(r.done, Done::Created | Done::Configured | Done::Recreated)
+        });
         let waits = fresh.map(|result| async move {
             if let Err(error) = frame.cluster.wait_established(&result.target.key.name, frame.until).await {
                 result.done = Done::Failed(failure::of(&result.target, &error));

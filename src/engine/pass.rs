@@ -211,9 +211,8 @@ impl Engine {
             return;
         }
         let allowed = live.iter().map(|o| (o.key(), o)).filter(|(key, _)| self.cluster.settings().is_allowed(key));
-        let managed: Vec<Managed> = allowed
-            .map(|(key, o)| Managed { key, gvk: o.kind.gvk.clone(), live: read::live(o) })
-            .collect();
+        let managed: Vec<Managed> =
+            allowed.map(|(key, o)| Managed { key, gvk: o.kind.gvk.clone(), live: read::live(o) }).collect();
         let nothing = HashSet::new();
         let mut collect = Collect {
             mode: if self.settings.gc == Gc::On { GcMode::On } else { GcMode::DryRun },
@@ -256,7 +255,9 @@ impl Engine {
     /// Objects that were left alone because the checksum on them fits get a record, so that later drift is seen by it.
     fn adopt(&mut self, plan: &Plan) {
         for step in plan.steps.iter().filter(|s| s.action == plan::Action::Keep) {
-            let (Some(want), Some(live)) = (&step.target.want, self.cluster.live().get(&step.target.key)) else { continue };
+            let (Some(want), Some(live)) = (&step.target.want, self.cluster.live().get(&step.target.key)) else {
+                continue;
+            };
             if self.records.get(&live.uid.0).is_none() {
                 let record = plan::Record { digest: want.digest, entry: live.entry.map(|e| e.0) };
                 self.records.put(live.uid.0, record);
@@ -337,12 +338,8 @@ struct Book {
 impl Book {
     fn open(requests: &Arc<Mutex<BTreeMap<&'static str, u64>>>, revision: &str, reach: Reach) -> Self {
         let before = requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let outcome = Outcome {
-            revision: revision.to_owned(),
-            reach,
-            started: Some(Timestamp::now()),
-            ..Outcome::default()
-        };
+        let outcome =
+            Outcome { revision: revision.to_owned(), reach, started: Some(Timestamp::now()), ..Outcome::default() };
         Self { outcome, requests: Arc::clone(requests), before }
     }
 

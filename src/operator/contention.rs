@@ -46,12 +46,8 @@ impl Contention {
 
     /// Notes that an object was put right. Answers how often, once per fight, when it has become one.
     pub(super) fn corrected(&mut self, key: &Key, now: Instant) -> Option<u32> {
-        let fight = self.fights.entry(key.clone()).or_insert(Fight {
-            corrections: 0,
-            last: now,
-            not_before: now,
-            told: false,
-        });
+        let fight =
+            self.fights.entry(key.clone()).or_insert(Fight { corrections: 0, last: now, not_before: now, told: false });
         fight.corrections += 1;
         fight.last = now;
         let over = fight.corrections.saturating_sub(FREE);

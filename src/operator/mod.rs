@@ -18,9 +18,7 @@ mod triggers;
 pub use crate::apply::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
 pub use crate::cluster::{ConnectError, OnRequest, client};
 pub use crate::engine::{Budget, CacheError, Drift, Gc, Identity, Settings, Validation};
-pub use crate::plan::{
-    Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why,
-};
+pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
 pub use component::{Component, Context, Desired, Error, Trigger};
 pub use handle::Handle;
 pub use run::Operator;

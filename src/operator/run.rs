@@ -82,9 +82,17 @@ impl<C: Component> Operator<C> {
         let _watches = scoped(async move { watched.run_watches().await });
         let triggers = Triggers::new(&self.settings, self.leading);
         let desired = Desired::default();
-        Run { component: self.component, settings: self.settings, engine, handle: self.handle, triggers, desired, reads }
-            .run(&stop)
-            .await;
+        Run {
+            component: self.component,
+            settings: self.settings,
+            engine,
+            handle: self.handle,
+            triggers,
+            desired,
+            reads,
+        }
+        .run(&stop)
+        .await;
         Ok(())
     }
 }

@@ -11,9 +11,9 @@ use crate::engine::{Drift, Settings};
 use crate::object::Key;
 use crate::runtime::{Backoff, Stop};
 
+use super::Trigger;
 use super::contention::Contention;
 use super::handle::{Planner, Shared, lock};
-use super::Trigger;
 
 /// What is to be done next.
 pub(super) enum Next {
