@@ -73,33 +73,32 @@ mod tests {
         Key { group: "apps".into(), kind: "Deployment".into(), namespace: Some("demo".into()), name: "web".into() }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_first_corrections_come_at_once_and_later_ones_wait_ever_longer() {
+    #[test]
+    fn the_first_corrections_come_at_once_and_later_ones_wait_ever_longer() {
         let mut contention = Contention::default();
-        let mut told = Vec::new();
-        let mut waits = Vec::new();
+        let (mut told, mut waits) = (Vec::new(), Vec::new());
+        let mut now = Instant::now();
         for _ in 0..7 {
-            let began = Instant::now();
-            let mut admitted = contention.admit(vec![key()], began);
-            while admitted.is_empty() {
-                tokio::time::sleep_until(contention.next().unwrap()).await;
-                admitted = contention.admit(Vec::new(), Instant::now());
+            let began = now;
+            if contention.admit(vec![key()], now).is_empty() {
+                now = contention.next().unwrap();
+                assert_eq!(contention.admit(Vec::new(), now), [key()]);
             }
-            waits.push(began.elapsed().as_secs());
-            told.push(contention.corrected(&key(), Instant::now()));
+            waits.push(now.duration_since(began).as_secs());
+            told.push(contention.corrected(&key(), now));
         }
         assert_eq!(waits, [0, 0, 0, 0, 1, 2, 4]);
         assert_eq!(told, [None, None, None, Some(4), None, None, None], "one event per fight");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn after_a_quiet_while_an_object_starts_afresh() {
+    #[test]
+    fn after_a_quiet_while_an_object_starts_afresh() {
         let mut contention = Contention::default();
+        let now = Instant::now();
         for _ in 0..9 {
-            contention.corrected(&key(), Instant::now());
+            contention.corrected(&key(), now);
         }
-        assert!(contention.admit(vec![key()], Instant::now()).is_empty());
-        tokio::time::advance(FORGET).await;
-        assert_eq!(contention.admit(vec![key()], Instant::now()), [key()]);
+        assert!(contention.admit(vec![key()], now).is_empty());
+        assert_eq!(contention.admit(vec![key()], now + FORGET), [key()]);
     }
 }
