@@ -10,6 +10,7 @@
 
 mod architecture;
 mod flows;
+mod fuzz_corpus;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
 mod rig;
 mod yaml_reference;

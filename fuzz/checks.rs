@@ -1,0 +1,90 @@
+//! What must hold for any bytes, for each reader of text from outside. The fuzz targets call these, and so does
+//! `tests/fuzz_corpus.rs`.
+
+use std::collections::BTreeMap;
+
+use fluxd::generate::Config;
+use fluxd::generate::smp::{self, PatchKind};
+use fluxd::generate::sops::{self, SopsKeys};
+use fluxd::object::Gvk;
+use fluxd::object::yaml::{self, Dialect, Limits};
+use fluxd::runtime::Stop;
+use fluxd::source::git;
+use serde_json::Value;
+
+/// Small enough that a run which keeps to them is fast.
+const LIMITS: Limits = Limits { bytes: 1 << 16, documents: 200, depth: 40, nodes: 20_000 };
+
+/// A key that was thrown away; some files of the corpus are encrypted for it.
+const AGE_KEY: &str = include_str!("../tests/data/sops/age-key.txt");
+
+/// Documents come back as they were read when they are written, in both dialects.
+pub fn loader(data: &[u8]) {
+    for dialect in [Dialect::Kubernetes, Dialect::Kustomize] {
+        let Ok(documents) = yaml::read(data, dialect, &LIMITS) else { continue };
+        assert!(documents.len() <= LIMITS.documents);
+        for document in documents {
+            assert!(document.line >= 1);
+            let written = yaml::write(&document.value);
+            let roomy = Limits { bytes: usize::MAX / 4, ..Limits::default() };
+            let again = yaml::read(written.as_bytes(), dialect, &roomy).unwrap_or_else(|e| panic!("{e}\n{written}"));
+            assert_eq!(again[0].value, document.value, "{written}");
+        }
+    }
+}
+
+/// A configuration is read or refused in words.
+pub fn flux_yaml(data: &[u8]) {
+    if let Err(refusal) = Config::parse(data, &LIMITS) {
+        assert!(!refusal.to_string().is_empty());
+    }
+}
+
+/// Every URL equals itself; a password in an ordinary one is never shown.
+pub fn git_url(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    assert!(git::equivalent(text, text));
+    assert!(!git::v1_url(text).is_empty());
+    let host: String = text.chars().filter(char::is_ascii_alphanumeric).take(20).collect();
+    let url = format!("https://user:hunter2@{host}.example.com/{host}");
+    for shown in [git::sanitise_url(&url), git::redact(&format!("{host} {url}"))] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+/// A merge patch made from two versions turns one into the other; any patch is applied or refused.
+pub fn patch(data: &[u8]) {
+    let Ok(documents) = yaml::read(data, Dialect::Kubernetes, &LIMITS) else { return };
+    let mut values = documents.into_iter().map(|document| document.value);
+    let (Some(original), Some(other)) = (values.next(), values.next()) else { return };
+    let text = |field: &str| original.get(field).and_then(Value::as_str).unwrap_or_default();
+    let gvk = Gvk::new(text("apiVersion"), text("kind"));
+    let applied = smp::apply(&gvk, &original, &other);
+    let made = smp::create(&gvk, &original, &other);
+    let mappings = original.is_object() && other.is_object();
+    if smp::patch_kind(&gvk) == PatchKind::JsonMerge && mappings && !has_null(&other) {
+        let made = made.expect("a merge patch of two mappings can be made");
+        let again = smp::apply(&gvk, &original, &made).expect("it can be applied");
+        assert_eq!(again, other);
+    }
+    drop(applied);
+}
+
+/// An encrypted file is opened or refused, and only text comes out.
+pub fn sops(data: &[u8]) {
+    let env = BTreeMap::from([("PATH".into(), "/nonexistent".into())]);
+    let keys = SopsKeys { age: AGE_KEY.into(), pgp: Vec::new(), env };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    if let Ok(Some(plain)) = runtime.block_on(sops::decrypt(data, &keys, &Stop::new())) {
+        assert!(std::str::from_utf8(&plain).is_ok());
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.iter().any(has_null),
+        Value::Object(map) => map.values().any(has_null),
+        _ => false,
+    }
+}
