@@ -3,4 +3,5 @@
 mod deploy;
 mod git;
 mod rig;
+mod strategic_merge;
 mod upgrade;
