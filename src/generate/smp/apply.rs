@@ -49,7 +49,8 @@ fn merge_field(
     at: &At<'_>,
 ) -> Result<(), PatchError> {
     if let Some(list) = name.strip_prefix(DELETE_FROM) {
-        return delete_from(original, list, &change, at);
+        delete_from(original, list, &change);
+        return Ok(());
     }
     let (rule, below) = shape.field(name);
     let at = step(at, name);
@@ -89,14 +90,12 @@ fn retain_keys(original: &mut Object, patch: &mut Object, at: &At<'_>) -> Result
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/name`: takes plain values out of a list.
-fn delete_from(original: &mut Object, name: &str, change: &Value, at: &At<'_>) -> Result<(), PatchError> {
-    let wrong = || PatchError::Type { field: field(&step(at, name)), expected: "a list in $deleteFromPrimitiveList" };
-    let gone = change.as_array().ok_or_else(wrong)?;
-    if let Some(Value::Array(list)) = original.get_mut(name) {
+/// `$deleteFromPrimitiveList/name`: takes plain values out of a list. Where either is no list nothing happens, as in
+/// Kubernetes.
+fn delete_from(original: &mut Object, name: &str, change: &Value) {
+    if let (Some(Value::Array(list)), Value::Array(gone)) = (original.get_mut(name), change) {
         list.retain(|element| !gone.contains(element));
     }
-    Ok(())
 }
 
 /// A list whose patch comes with `$setElementOrder/name`.
