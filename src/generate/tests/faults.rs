@@ -35,7 +35,11 @@ fn timed(line: &str) -> String {
 async fn a_command_that_never_ends_is_ended_with_all_it_started() {
     crate::runtime::process::become_subreaper().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    for line in ["sleep 1000", "trap '' TERM; sleep 1000 & echo $! > PIDS; wait", "(setsid sleep 1000 & echo $! > PIDS); sleep 1000"] {
+    for line in [
+        "sleep 1000",
+        "trap '' TERM; sleep 1000 & echo $! > PIDS; wait",
+        "(setsid sleep 1000 & echo $! > PIDS); sleep 1000",
+    ] {
         let pids = dir.path().join("pids");
         let flux = timed(&format!("echo why >&2; {}", line.replace("PIDS", &pids.display().to_string())));
         let error = load(&[], &[(".flux.yaml", &flux)]).await.expect_err(line).to_string();
@@ -88,7 +92,8 @@ async fn a_stop_ends_commands_and_the_load() {
 #[tokio::test]
 async fn one_failing_generator_fails_the_load_unless_errors_are_skipped() {
     let (good, bad, a) = (generators(&["echo 'kind: C'"]), generators(&["exit 1"]), config_map("a"));
-    let files = [("good/.flux.yaml", good.as_str()), ("bad/.flux.yaml", &bad), ("raw/a.yaml", &a), ("raw/b.yaml", "a: [")];
+    let files =
+        [("good/.flux.yaml", good.as_str()), ("bad/.flux.yaml", &bad), ("raw/a.yaml", &a), ("raw/b.yaml", "a: [")];
     let paths = ["bad", "good", "raw", "none"];
     let error = load(&paths[..2], &files).await.unwrap_err();
     assert!(matches!(error, Error::Command(_)), "{error}");

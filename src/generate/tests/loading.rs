@@ -28,7 +28,8 @@ async fn commands_run_in_the_entrys_directory_with_the_daemons_environment() {
 async fn one_file_above_two_entries_is_two_uses_and_a_sibling_without_one_is_raw() {
     let shared = generators(&["printf 'kind: C\\nmetadata: {name: %s}\\n' $(basename $PWD)"]);
     let raw = config_map("raw");
-    let files = [("envs/.flux.yaml", &*shared), ("envs/staging/x", ""), ("envs/production/x", ""), ("raw/a.yaml", &raw)];
+    let files =
+        [("envs/.flux.yaml", &*shared), ("envs/staging/x", ""), ("envs/production/x", ""), ("raw/a.yaml", &raw)];
     let loaded = load(&["envs/production", "raw", "envs/staging"], &files).await.unwrap();
     assert_eq!(ids(&loaded), ["ns:configmap/raw", "<cluster>:c/production", "<cluster>:c/staging"]);
     let names = loaded.objects[1..].iter().map(|o| o.origin().file.to_string()).collect::<Vec<_>>();
@@ -104,7 +105,8 @@ async fn commands_run_once_per_commit_and_again_when_asked() {
     let flux = counting(dir.path(), "{}");
     let generator = Generator::new(settings(&[]));
     let (export, exports) = export();
-    for (revision, rerun, want) in [("1", false, 1), ("1", false, 1), ("1", true, 2), ("2", false, 3), ("2", false, 3)] {
+    for (revision, rerun, want) in [("1", false, 1), ("1", false, 1), ("1", true, 2), ("2", false, 3), ("2", false, 3)]
+    {
         let loaded = generator.load(&tree(revision, &[(".flux.yaml", &flux)]), &export, rerun, &Stop::new()).await;
         assert_eq!(ids(&loaded.unwrap()), [format!("<cluster>:c/n{want}")], "revision {revision}, rerun {rerun}");
     }
@@ -119,7 +121,8 @@ async fn commands_with_declared_inputs_run_only_when_those_change() {
     let dir = tempfile::tempdir().unwrap();
     let flux = counting(dir.path(), r#"{"inputs": ["app"]}"#);
     let generator = Generator::new(settings(&[]));
-    for (revision, app, other, want) in [("1", "a", "x", 1), ("2", "a", "y", 1), ("3", "b", "y", 2), ("4", "b", "z", 2)] {
+    for (revision, app, other, want) in [("1", "a", "x", 1), ("2", "a", "y", 1), ("3", "b", "y", 2), ("4", "b", "z", 2)]
+    {
         let tree = tree(revision, &[(".flux.yaml", &flux), ("app/a", app), ("other", other)]);
         for rerun in [false, true] {
             let loaded = generator.load(&tree, &export().0, rerun, &Stop::new()).await.unwrap();

@@ -70,7 +70,8 @@ async fn a_malformed_patch_is_told_with_its_place() {
 #[tokio::test]
 async fn a_changed_patch_file_is_seen_although_the_generators_do_not_run() {
     let generator = Generator::new(settings(&[]));
-    let flux = "version: 1\npatchUpdated: {generators: [{command: cat all.txt}], patchFile: p.yaml}\ninputs: [all.txt]\n";
+    let flux =
+        "version: 1\npatchUpdated: {generators: [{command: cat all.txt}], patchFile: p.yaml}\ninputs: [all.txt]\n";
     let (export, exports) = export();
     for (revision, image) in [("1", "web:2"), ("2", "web:3"), ("3", "web:3")] {
         let patch = format!(
