@@ -56,9 +56,10 @@ impl Cluster {
     ) -> Result<Applied, RequestError> {
         let known = self.live().get(key);
         let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
-        let body = serde_json::to_vec(body).map_err(unwritable)?;
+        let bytes = serde_json::to_vec(body).map_err(unwritable)?;
         let uri = self.apply_uri(kind, key, options.dry_run);
-        let answer = self.call(&Call::patch(uri, "application/apply-patch+yaml", body, options.until)).await?;
+        let call = Call::patch(uri, "application/apply-patch+yaml", bytes, options.until);
+        let answer = self.call(&call).await.map_err(|e| if is_secret(kind) { e.redact(values(body)) } else { e })?;
         let partial: Partial<'_> = answer.parse()?;
         let live = partial.metadata.to_live(kind, self.settings());
         let applied = Applied {
@@ -87,4 +88,15 @@ impl Cluster {
             .finish();
         format!("{path}?{query}")
     }
+}
+
+fn is_secret(kind: &KindInfo) -> bool {
+    kind.gvk.group.is_empty() && kind.gvk.kind == "Secret"
+}
+
+/// The texts of a Secret's values.
+fn values(secret: &Value) -> Vec<String> {
+    let maps = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)?.as_object());
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    maps.flat_map(|map| map.values().map(text)).collect()
 }

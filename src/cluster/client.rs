@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::live::Scope;
-use super::{Kinds, Live, Settings};
+use super::{Kinds, Live, Settings, Version};
 use crate::object::Gvk;
 
 /// A client could not be made from its configuration.
@@ -36,6 +36,8 @@ struct Inner {
     kinds: Mutex<Arc<Kinds>>,
     /// Where a watch may go on from: the version of the last whole list of a scope.
     positions: Mutex<HashMap<Scope, String>>,
+    /// The version of the last list of each scope.
+    listed: Mutex<HashMap<Scope, Version>>,
     wanted: watch::Sender<BTreeSet<Gvk>>,
     /// Allowed namespaces about whose absence the user was told.
     missing_namespaces: Mutex<BTreeSet<String>>,
@@ -50,6 +52,7 @@ impl Cluster {
             live: Live::default(),
             kinds: Mutex::default(),
             positions: Mutex::default(),
+            listed: Mutex::default(),
             wanted: watch::Sender::new(BTreeSet::new()),
             missing_namespaces: Mutex::default(),
         };
@@ -87,6 +90,12 @@ impl Cluster {
 
     pub(super) fn take_position(&self, scope: &Scope) -> Option<String> {
         lock(&self.inner.positions).remove(scope)
+    }
+
+    /// Notes the version of a list; answers whether an earlier list was newer, which only a rewound history explains.
+    pub(super) fn note_list(&self, scope: &Scope, version: Version) -> bool {
+        let before = lock(&self.inner.listed).insert(scope.clone(), version);
+        before.is_some_and(|before| version.is_before(before))
     }
 
     pub(super) fn wanted(&self) -> &watch::Sender<BTreeSet<Gvk>> {

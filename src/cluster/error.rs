@@ -108,6 +108,23 @@ impl RequestError {
         self.retry_after
     }
 
+    /// Takes texts out of the message and the causes, longest first, so that no value of a Secret is told.
+    pub(super) fn redact(mut self, mut secrets: Vec<String>) -> Self {
+        secrets.sort_by_key(|s| std::cmp::Reverse(s.len()));
+        let clean = |text: &mut String| {
+            for secret in secrets.iter().filter(|s| !s.is_empty()) {
+                *text = text.replace(secret.as_str(), "[redacted]");
+            }
+            // Decoders quote what stands around a mistake, maybe cut in the middle of a value.
+            if let Some(at) = text.find(", error found in #") {
+                text.truncate(at);
+            }
+        };
+        clean(&mut self.message);
+        self.causes.iter_mut().for_each(|c| clean(&mut c.message));
+        self
+    }
+
     /// A failure without an answer.
     pub(super) fn local(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, status: 0, reason: String::new(), message: message.into(), causes: Vec::new(), retry_after: None }
@@ -203,6 +220,10 @@ fn classify(e: &RequestError, about: &str) -> ErrorKind {
         429 => ErrorKind::Throttled,
         500 if says("etcdserver: request is too large") || says("trying to send message larger than max") => {
             ErrorKind::TooLarge
+        }
+        // What server-side apply says of unknown fields and duplicate keys, under a status that reads like an outage.
+        500 if says("failed to create typed patch object") || says("field not declared in schema") => {
+            ErrorKind::BadRequest
         }
         504 => ErrorKind::Timeout,
         500 | 502 | 503 => ErrorKind::Unavailable,

@@ -279,6 +279,11 @@ impl Live {
         self.report(state, gone.into_iter().map(|(_, key)| key));
     }
 
+    /// Forgets a scope: the API server's history began anew (a restored backup), so versions say nothing any more.
+    pub(super) fn forget(&self, scope: &Scope) {
+        self.lock().objects.retain(|_, o| !scope.holds(o));
+    }
+
     fn report(&self, mut state: MutexGuard<'_, State>, keys: impl IntoIterator<Item = Key>) {
         let mut any = false;
         for key in keys {

@@ -144,6 +144,10 @@ impl Cluster {
     pub(super) async fn read_scope(&self, query: Query<'_>, tell: Tell) -> Result<usize, RequestError> {
         let (objects, version) = self.list_live(query).await?;
         let scope = query.scope();
+        if self.note_list(&scope, Version::new(&version)) {
+            tracing::warn!(kind = %query.kind.gvk, "the API server's versions went backwards; looking at everything anew");
+            self.live().forget(&scope);
+        }
         let listed: HashSet<_> = objects.iter().map(|o| o.uid).collect();
         let ours = objects.into_iter().filter(|o| o.mark != Mark::None && self.settings().is_allowed(&o.key()));
         let mut count = 0;

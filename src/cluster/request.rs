@@ -111,7 +111,8 @@ impl Cluster {
             if Instant::now() + wait >= call.until {
                 return Err(error);
             }
-            tracing::debug!(verb = call.verb, uri = %call.uri, err = %error, "will try again");
+            // The message stays out: it may quote a Secret.
+            tracing::debug!(verb = call.verb, uri = %call.uri, kind = ?error.kind(), "will try again");
             tokio::time::sleep(wait).await;
         }
     }

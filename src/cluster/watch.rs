@@ -120,6 +120,10 @@ impl Cluster {
                 Ok(End::Closed) => {}
                 Ok(End::Expired) => position = None,
                 Err(error) => {
+                    if error.kind() == ErrorKind::Forbidden {
+                        // A list may still be allowed: then it is looked again and again.
+                        position = None;
+                    }
                     tracing::debug!(kind = %gvk, namespace = scope.namespace, err = %error, "watch broke; will try again");
                 }
             }
@@ -127,7 +131,8 @@ impl Cluster {
         }
     }
 
-    /// Lists if there is no place to go on from, then follows the events until the watch ends.
+    /// Lists if there is no place to go on from, then follows the events until the watch ends. A kind that cannot be watched
+    /// is only listed, again and again.
     async fn watch_once(
         &self,
         kind: &Arc<KindInfo>,
@@ -139,6 +144,10 @@ impl Cluster {
             let query = Query { kind, namespace, marked: true, until: Instant::now() + RELIST };
             self.read_scope(query, Tell::Everything).await?;
             *position = self.take_position(scope);
+        }
+        if !kind.can("watch") {
+            *position = None;
+            return Ok(End::Closed);
         }
         let uri = self.watch_uri(kind, namespace, position.as_deref().unwrap_or_default());
         let request = Request::get(uri).header(ACCEPT, METADATA).header(USER_AGENT, AGENT).body(Vec::new());

@@ -1,7 +1,7 @@
 //! Whole flows: real git, a real API server, the built program.
 
+mod cluster;
 mod deploy;
-mod git;
 mod rig;
 mod strategic_merge;
 mod upgrade;

@@ -1,7 +1,6 @@
 //! The state machine that keeps a mirror (fluxd-v1 §2.1): clone, check, poll, begin again after a failure. One step runs
 //! at a time; readers are never held up by it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use super::run::Git;
 use super::scratch::Scratch;
 use super::{Error, Status, check_url, ssh};
 use crate::runtime::{Stop, blocking};
+use std::sync::Arc;
 
 /// Time between a failed step and the next.
 const RETRY: Duration = Duration::from_secs(10);
@@ -19,7 +19,6 @@ const SUSPECT_AFTER: u32 = 3;
 /// What git says when its own files are damaged.
 const DAMAGE: &[&str] = &[
     "not a git repository",
-    "'origin' does not appear to be a git repository",
     "bad object",
     "is corrupt",
     "object file",
@@ -134,8 +133,7 @@ impl Inner {
     }
 
     pub(super) async fn scratch(&self, desk: &mut Desk) -> Result<Arc<Scratch>, Error> {
-        // A cleaner of temporary files may have been here.
-        if let Some(scratch) = desk.scratch.as_ref().filter(|s| s.exists()) {
+        if let Some(scratch) = &desk.scratch {
             return Ok(Arc::clone(scratch));
         }
         let parent = self.settings.scratch.clone();
@@ -146,7 +144,7 @@ impl Inner {
 
     /// Fetches into the mirror, or into a new one that takes its place when there is none or the old one is damaged.
     async fn fetch(&self, desk: &mut Desk, git: &Git, stop: &Stop) -> Result<Arc<Mirror>, Error> {
-        let old = self.mirror().filter(|mirror| !desk.replace && mirror.exists());
+        let old = self.mirror().filter(|_| !desk.replace);
         let is_new = old.is_none();
         let prefix = if is_new { "git clone --mirror: " } else { "git fetch --tags origin: " };
         let mirror = match old {
