@@ -129,7 +129,8 @@ async fn what_kubectl_applied_and_git_drops_leaves_the_cluster_after_the_take_ov
     assert!(cluster.read_meta(&kind, &key, soon()).await.unwrap().unwrap().take_over);
     assert!(cluster.take_over(&kind, &key, soon()).await.unwrap());
     assert!(!cluster.take_over(&kind, &key, soon()).await.unwrap(), "once is enough");
-    let applied = cluster.apply(&kind, &key, &marked(&key, "v1", json!({"data": {"a": "1"}})), options()).await.unwrap();
+    let applied =
+        cluster.apply(&kind, &key, &marked(&key, "v1", json!({"data": {"a": "1"}})), options()).await.unwrap();
     assert!(!applied.take_over && !applied.created);
     let live = plane.get(&namespace, "configmap", "settings").unwrap();
     assert_eq!(live["data"], json!({"a": "1"}));
@@ -197,7 +198,15 @@ async fn only_what_is_ours_as_it_was_seen_is_deleted() {
     plane.kubectl(&["-n", &namespace, "patch", "configmap/held", "--type=merge", "-p", patch]);
     assert_eq!(delete(&held, uid).await, Deleted::Terminating);
     assert_eq!(delete(&held, uid).await, Deleted::Terminating);
-    plane.kubectl(&["-n", &namespace, "patch", "configmap/held", "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
+    plane.kubectl(&[
+        "-n",
+        &namespace,
+        "patch",
+        "configmap/held",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,9 +244,13 @@ async fn a_new_definition_is_waited_for_and_its_kind_is_served_at_once() {
     let definitions = kind(&cluster, "apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let definition = key(&definitions, "", &name);
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-    let body = marked(&definition, "apiextensions.k8s.io/v1", json!({"spec": {
+    let body = marked(
+        &definition,
+        "apiextensions.k8s.io/v1",
+        json!({"spec": {
         "group": group, "scope": "Namespaced", "names": {"kind": "Thing", "plural": plural},
-        "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}}));
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}}),
+    );
     let made = cluster.apply(&definitions, &definition, &body, options()).await.unwrap();
     let kinds = cluster.wait_established(&name, soon()).await.unwrap();
     let things = kinds.resolve(&Gvk::new(&format!("{group}/v1"), "Thing")).unwrap().clone();
@@ -294,7 +307,15 @@ async fn refusals_are_told_apart() {
     plane.kubectl(&["delete", "namespace", &namespace, "--wait=false"]);
     let error = kind_of(apply("v1", "Secret", &namespace, json!({})).await);
     assert_eq!(error.kind(), ErrorKind::NamespaceTerminating, "{error}");
-    plane.kubectl(&["-n", &namespace, "patch", "configmap/wait", "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
+    plane.kubectl(&[
+        "-n",
+        &namespace,
+        "patch",
+        "configmap/wait",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -336,14 +357,19 @@ async fn reads_keep_to_the_allowed_namespaces() {
             &format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: {namespace}, labels: {{{GC_MARK_LABEL}: {OURS}}}}}}}"),
             &[],
         );
-        plane.apply(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": namespace},
-            "spec": deployment("a", None)["spec"]}).to_string(), &[]);
+        plane.apply(
+            &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": namespace},
+            "spec": deployment("a", None)["spec"]})
+            .to_string(),
+            &[],
+        );
     }
     let allow = vec![seen.clone(), "no-such-place".to_owned()];
     let cluster = connect(plane, Settings { allow_namespaces: allow, ..settings() }).await;
     let read = cluster.read_marked(soon()).await;
     assert!(read.complete, "{:?}", read.failures);
-    let places: BTreeSet<_> = cluster.live().all().iter().filter_map(|o| o.namespace.as_deref().map(str::to_owned)).collect();
+    let places: BTreeSet<_> =
+        cluster.live().all().iter().filter_map(|o| o.namespace.as_deref().map(str::to_owned)).collect();
     assert_eq!(places, BTreeSet::from([seen.clone()]));
     assert_eq!(cluster.namespaces(soon()).await.unwrap(), [seen.clone()]);
     let workloads = cluster.workloads(None, soon()).await.unwrap();
