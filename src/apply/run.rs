@@ -6,7 +6,6 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use crate::cluster::{Cluster, Uid};
-use crate::object::{Gvk, rank};
 use crate::plan::{Action, Plan, Record, Step};
 use crate::runtime::Stop;
 
@@ -81,8 +80,8 @@ impl Runner<'_> {
     async fn phase(&mut self, steps: &[Step], range: std::ops::Range<usize>) {
         let mut at = range.start;
         while at < range.end {
-            let class = class(&steps[at].target.gvk);
-            let len = steps[at..range.end].iter().take_while(|s| self::class(&s.target.gvk) == class).count();
+            let class = steps[at].target.class;
+            let len = steps[at..range.end].iter().take_while(|s| s.target.class == class).count();
             self.group(steps, at..at + len).await;
             at += len;
         }
@@ -121,10 +120,9 @@ impl Runner<'_> {
     /// Waits for definitions that were made or changed, so that objects of their kinds can follow in the same pass.
     async fn establish(&mut self, range: std::ops::Range<usize>) {
         let frame = self.frame;
-        let fresh = self.results[range]
-            .iter_mut()
-            .flatten()
-            .filter(|r| is_crd(&r.target.gvk) && matches!(r.done, Done::Created | Done::Configured | Done::Recreated));
+        let fresh = self.results[range].iter_mut().flatten().filter(|r| {
+            r.target.is_definition() && matches!(r.done, Done::Created | Done::Configured | Done::Recreated)
+        });
         let waits = fresh.map(|result| async move {
             if let Err(error) = frame.cluster.wait_established(&result.target.key.name, frame.until).await {
                 result.done = Done::Failed(failure::of(&result.target, &error));
@@ -140,16 +138,6 @@ impl Runner<'_> {
         }
         Some(if self.frame.stop.is_stopped() { Stopped::Asked } else { Stopped::Deadline })
     }
-}
-
-/// Objects of one class run side by side. Definitions go before the rest of their rank: a custom kind may have the name,
-/// and so the rank, of a built-in one.
-fn class(gvk: &Gvk) -> (u8, bool) {
-    (rank(&gvk.kind), is_crd(gvk))
-}
-
-fn is_crd(gvk: &Gvk) -> bool {
-    gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
 }
 
 /// What became of a step that needs no request.

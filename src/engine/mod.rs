@@ -1,5 +1,14 @@
 //! One pass as a list: read what is live, plan, apply, collect garbage. It has no timers and no triggers.
 
+mod pass;
+mod probe;
+mod read;
+mod records;
+mod resolve;
 mod settings;
+#[cfg(test)]
+mod tests;
 
+pub use pass::{Engine, Frame, Passed, Want};
+pub use records::CacheError;
 pub use settings::{Budget, Drift, Gc, Identity, Settings, Validation};

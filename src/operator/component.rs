@@ -26,6 +26,9 @@ pub enum Error {
         /// The digest given.
         digest: String,
     },
+    /// The cache file cannot be used.
+    #[error(transparent)]
+    Cache(#[from] crate::engine::CacheError),
     /// The operator does not run (any more).
     #[error("the sync loop does not run")]
     NotRunning,

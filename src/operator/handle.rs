@@ -1,17 +1,20 @@
 //! The handle of a running operator: triggers go in, what is known comes out. It never waits for a running pass, except
 //! for a fresh plan.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
-use crate::apply::{Outcome, Progress};
+use crate::apply::{Meter, Outcome, Progress};
 use crate::object::ObjectId;
-use crate::plan::{Held, Plan};
+use crate::plan::{Held, Plan, Reach, Uid};
 
 use super::Error;
+
+/// Someone who waits for a fresh plan.
+pub(super) type Planner = oneshot::Sender<Result<Arc<Plan>, Error>>;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -20,16 +23,20 @@ pub(super) struct State {
     pub(super) desired_error: Option<String>,
     pub(super) errors: HashMap<ObjectId, String>,
     pub(super) held: Option<Held>,
-    pub(super) approved: Option<String>,
+    pub(super) approved: HashSet<Uid>,
     pub(super) paused: Option<Timestamp>,
     pub(super) wanted_full: bool,
     pub(super) wanted: bool,
+    pub(super) planners: Vec<Planner>,
 }
+
+/// Fresh plans that may wait at a time.
+const PLANNERS: usize = 16;
 
 pub(super) struct Shared {
     pub(super) state: Mutex<State>,
     pub(super) wake: Notify,
-    pub(super) progress: Mutex<Progress>,
+    pub(super) meter: Meter,
     pub(super) passes: watch::Sender<u64>,
 }
 
@@ -48,7 +55,7 @@ impl Handle {
         let shared = Shared {
             state: Mutex::default(),
             wake: Notify::new(),
-            progress: Mutex::default(),
+            meter: Meter::default(),
             passes: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared) }
@@ -88,7 +95,7 @@ impl Handle {
 
     /// How far a running pass is.
     pub fn progress(&self) -> Progress {
-        *lock(&self.shared.progress)
+        self.shared.meter.get()
     }
 
     /// Deletes that wait for an approval.
@@ -102,10 +109,10 @@ impl Handle {
     /// [`Error::NothingHeld`] when nothing is held under this digest.
     pub fn approve(&self, digest: &str) -> Result<(), Error> {
         let mut state = lock(&self.shared.state);
-        if state.held.as_ref().is_none_or(|held| held.digest != digest) {
-            return Err(Error::NothingHeld { digest: digest.to_owned() });
-        }
-        state.approved = Some(digest.to_owned());
+        let held = state.held.as_ref().filter(|held| held.digest == digest);
+        let Some(held) = held else { return Err(Error::NothingHeld { digest: digest.to_owned() }) };
+        let lives: Vec<Uid> = held.deletes.iter().map(|held| held.uid).collect();
+        state.approved.extend(lives);
         state.wanted = true;
         self.shared.wake.notify_one();
         Ok(())
@@ -136,5 +143,56 @@ impl Handle {
     /// The error of an object at its last apply or delete; empty once it succeeds.
     pub fn sync_error(&self, id: &ObjectId) -> Option<String> {
         lock(&self.shared.state).errors.get(id).cloned()
+    }
+
+    /// Plans from fresh reads and changes nothing; waits for a running pass.
+    ///
+    /// # Errors
+    /// When the component does not know what is wanted, the cluster cannot be read, or the operator does not run.
+    pub async fn plan(&self) -> Result<Arc<Plan>, Error> {
+        let (send, receive) = oneshot::channel();
+        {
+            let mut state = lock(&self.shared.state);
+            state.planners.retain(|planner| !planner.is_closed());
+            if state.planners.len() >= PLANNERS {
+                return Err(Error::NotReady("too many plans are asked for at once; try again".into()));
+            }
+            state.planners.push(send);
+        }
+        self.shared.wake.notify_one();
+        receive.await.map_err(|_| Error::NotRunning)?
+    }
+
+    /// Takes in a finished pass.
+    pub(super) fn note(&self, plan: &Arc<Plan>, outcome: &Arc<Outcome>) {
+        let mut state = lock(&self.shared.state);
+        if outcome.reach == Reach::Whole && outcome.stopped.is_none() {
+            state.errors.clear();
+        }
+        for result in &outcome.results {
+            match result.failure() {
+                Some(failure) => {
+                    state.errors.insert(result.id().clone(), failure.message.clone());
+                }
+                None => {
+                    state.errors.remove(result.id());
+                }
+            }
+        }
+        if outcome.reach == Reach::Whole {
+            if !plan.steps.is_empty() || outcome.stopped.is_none() {
+                state.held.clone_from(&outcome.held);
+            }
+            state.plan = Some(Arc::clone(plan));
+            state.outcome = Some(Arc::clone(outcome));
+        }
+    }
+
+    pub(super) fn note_error(&self, error: Option<String>) {
+        lock(&self.shared.state).desired_error = error;
+    }
+
+    pub(super) fn finished(&self) {
+        self.shared.passes.send_modify(|n| *n += 1);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::object::{Gvk, Ignore, Key, ObjectId, rank};
+use crate::object::{Gvk, Ignore, Key, ObjectId};
 
 use super::decide::key_of;
 use super::{Action, Candidate, GcSummary, Held, HeldDelete, HoldReason, Live, Plan, SkipReason, Step, Target, Uid};
@@ -172,13 +172,14 @@ pub fn collect(plan: &mut Plan, wanted: &[Candidate], collect: &Collect<'_>) {
     plan.held = (!dry).then(|| held(&deletes, collect.limit)).flatten();
 }
 
-fn order(step: &Step) -> (u8, &str, &Key) {
-    (rank(&step.target.key.kind), &step.target.key.name, &step.target.key)
+fn order(step: &Step) -> ((u8, bool), &str, &Key) {
+    (step.target.class, &step.target.key.name, &step.target.key)
 }
 
 fn unwanted(managed: &Managed, action: Action) -> Step {
-    let target =
-        Target { id: managed.key.id(), key: managed.key.clone(), gvk: managed.gvk.clone(), origin: None, want: None };
+    let key = managed.key.clone();
+    let class = Target::class_of(&key.group, &key.kind);
+    let target = Target { id: key.id(), key, gvk: managed.gvk.clone(), class, origin: None, want: None };
     Step { target: Arc::new(target), action, clash: false, take_over: false }
 }
 

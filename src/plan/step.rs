@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::object::{Digest, Gvk, Key, Object, ObjectId, Origin};
+use crate::object::{Digest, Gvk, Key, Object, ObjectId, Origin, rank};
 
 /// Identity of one life of an object: the API server's uid as 16 bytes.
 pub type Uid = [u8; 16];
@@ -17,10 +17,25 @@ pub struct Target {
     pub key: Key,
     /// Group, version and kind to talk to the API server with.
     pub gvk: Gvk,
+    /// Its place in the order of applying: ranks go up, and definitions go before the rest of their rank, because a custom
+    /// kind may have the name of a built-in one.
+    pub class: (u8, bool),
     /// Where it is written; `None` when it is no longer wanted.
     pub origin: Option<Origin>,
     /// What is wanted; `None` when it is no longer wanted, or its kind is not known.
     pub want: Option<Wanted>,
+}
+
+impl Target {
+    /// The class of a kind, see [`Target::class`].
+    pub fn class_of(group: &str, kind: &str) -> (u8, bool) {
+        (rank(kind), !(group == "apiextensions.k8s.io" && kind == "CustomResourceDefinition"))
+    }
+
+    /// Whether it is a CustomResourceDefinition.
+    pub fn is_definition(&self) -> bool {
+        !self.class.1
+    }
 }
 
 /// What is wanted of an object.

@@ -163,6 +163,8 @@ struct Rig {
 
 impl Rig {
     async fn start(fake: Fake, limits: Limits, own_metrics: bool) -> Self {
+        // The client wants a provider even where no TLS is spoken; only the first test of a process can install it.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let listen = || "127.0.0.1:0".to_owned();
         let settings = Settings { listen: listen(), listen_metrics: own_metrics.then(listen), limits };
         let (probes, stop) = (Probes::default(), Stop::new());

@@ -1,6 +1,6 @@
 //! The harness keeps its own promises: what later tests rest on is shown here once.
 
-use crate::rig::{Answer, ControlPlane, GitHttp, GitHttpOptions, GitSsh, Repo, eventually, run};
+use crate::rig::{Answer, ControlPlane, Fluxd, GitHttp, GitHttpOptions, GitSsh, Repo, eventually, run};
 use std::process::Command;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,6 +63,31 @@ fn ls_remote(env: &[(&str, &str)], url: &str) -> Result<String, String> {
         Ok(String::from_utf8(output.stdout).unwrap())
     } else {
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// The original is the peer of the upgrade tests; here it shows that the process wrapper, the repository and the plane fit.
+#[test]
+fn the_original_fluxd_syncs_in_and_out_of_a_pod() {
+    let plane = ControlPlane::shared();
+    for in_pod in [false, true] {
+        let namespace = plane.namespace("peer");
+        let repo = Repo::new();
+        let yaml =
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\ndata: {{k: v}}\n");
+        let commit = repo.write("a.yaml", &yaml).push("one");
+        let mut builder = Fluxd::against(plane).original().git(&repo).arg("--git-label").arg(&namespace);
+        if in_pod {
+            builder = builder.in_cluster(plane, &namespace);
+        }
+        let mut fluxd = builder.start();
+        eventually("the tag is at the commit", || {
+            (repo.remote_ref(&format!("refs/tags/{namespace}")).as_ref() == Some(&commit)).then_some(())
+        });
+        assert_eq!(plane.get(&namespace, "configmap", "a").unwrap()["data"]["k"], "v");
+        fluxd.wait_until_up().notify(&repo, &repo.url());
+        assert!(fluxd.metrics().sum("flux_daemon_sync_duration_seconds_count", &["success=\"true\""]) >= 1.0);
+        fluxd.terminate();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The built `fluxd` as a process: started with a home directory of its own, its log kept, its API and metrics read.
 
-use super::controlplane::ControlPlane;
-use super::processes::{Process, free_port};
+use super::controlplane::{ControlPlane, source_root};
+use super::processes::{Process, free_port, run};
 use super::{Reply, Repo, eventually, request};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -16,7 +16,12 @@ pub struct FluxdBuilder {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     program: PathBuf,
+    pod: Option<PathBuf>,
 }
+
+/// Puts the files of a service account where a pod has them, in a mount namespace of the process's own, and runs the rest.
+const AS_POD: &str = r#"mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
+mount --bind "$0" /run/secrets/kubernetes.io/serviceaccount && exec "$@""#;
 
 /// A running `fluxd`; killed when this value goes away. A test that fails prints its log.
 #[derive(Debug)]
@@ -40,7 +45,7 @@ impl Fluxd {
             ("TMPDIR".to_owned(), home.path().join("tmp").display().to_string()),
             ("PATH".to_owned(), plane.path()),
         ]);
-        FluxdBuilder { home, args: Vec::new(), env, program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")) }
+        FluxdBuilder { home, args: Vec::new(), env, program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")), pod: None }
     }
 
     /// The port of its API.
@@ -119,7 +124,7 @@ impl Fluxd {
         self.process.signal("KILL");
         self.process.wait();
         let home = tempfile::tempdir().expect("a temporary directory");
-        let empty = FluxdBuilder { home, args: Vec::new(), env: BTreeMap::new(), program: PathBuf::new() };
+        let empty = FluxdBuilder { home, args: Vec::new(), env: BTreeMap::new(), program: PathBuf::new(), pod: None };
         std::mem::replace(&mut self.builder, empty)
     }
 
@@ -180,6 +185,43 @@ impl FluxdBuilder {
         self
     }
 
+    /// Runs the original fluxd 1.25.4 in its place, which needs kubectl and finds it on the plane's `PATH`.
+    #[must_use]
+    pub fn original(self) -> Self {
+        let program = tools("flux-v1").join("fluxd");
+        self.program(&program).args(&["--memcached-service=", "--registry-disable-scanning"])
+    }
+
+    /// Makes it believe that it runs in a pod of `namespace`: a service account with all rights, its token where pods
+    /// have it, the variables that name the API server, the image's kubeconfig (which names no cluster), an empty secret
+    /// `flux-git-deploy`, and directories for it (`HOME/git-key`) and for new keys (`HOME/keygen`). Needs root, for a
+    /// mount namespace.
+    #[must_use]
+    #[track_caller]
+    pub fn in_cluster(mut self, plane: &ControlPlane, namespace: &str) -> Self {
+        plane.kubectl(&["-n", namespace, "create", "serviceaccount", "flux"]);
+        let (role, subject) = ("--clusterrole=cluster-admin", format!("--serviceaccount={namespace}:flux"));
+        plane.kubectl(&["create", "clusterrolebinding", namespace, role, &subject]);
+        let token = plane.kubectl(&["-n", namespace, "create", "token", "flux", "--duration=2h"]);
+        let account = self.home.path().join("serviceaccount");
+        std::fs::create_dir(&account).expect("it is writable");
+        std::fs::write(account.join("token"), token.trim()).expect("it is writable");
+        std::fs::write(account.join("namespace"), namespace).expect("it is writable");
+        std::fs::copy(plane.ca_file(), account.join("ca.crt")).expect("the plane has a CA");
+        let kubeconfig = source_root().join("deploy/image/kubeconfig");
+        std::fs::copy(kubeconfig, self.home.path().join(".kube/config")).expect("it is writable");
+        plane.kubectl(&["-n", namespace, "create", "secret", "generic", "flux-git-deploy"]);
+        let (keygen, mounted) = (self.home.path().join("keygen"), self.home.path().join("git-key"));
+        std::fs::create_dir(&keygen).expect("it is writable");
+        std::fs::create_dir(&mounted).expect("it is writable");
+        let port = plane.url().rsplit(':').next().expect("a URL with a port").to_owned();
+        self.pod = Some(account);
+        self.env("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+            .env("KUBERNETES_SERVICE_PORT", &port)
+            .arg(&format!("--ssh-keygen-dir={}", keygen.display()))
+            .arg(&format!("--k8s-secret-volume-mount-path={}", mounted.display()))
+    }
+
     /// Its home directory, to put `.gitconfig`, `.ssh` and the like into before the start.
     pub fn home(&self) -> &Path {
         self.home.path()
@@ -189,7 +231,14 @@ impl FluxdBuilder {
     #[track_caller]
     pub fn start(self) -> Fluxd {
         let port = free_port();
-        let mut command = Command::new(&self.program);
+        let mut command = match &self.pod {
+            None => Command::new(&self.program),
+            Some(account) => {
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "--", "sh", "-c", AS_POD]).arg(account).arg(&self.program);
+                command
+            }
+        };
         command.env_clear().envs(&self.env).current_dir(self.home.path());
         command.arg(format!("--listen=127.0.0.1:{port}")).args(&self.args);
         let mut process = Process::start(command, "KILL");
@@ -202,6 +251,12 @@ impl FluxdBuilder {
         }
         Fluxd { process, log, port, builder: self }
     }
+}
+
+/// The directory of a set of programs that `scripts/tools` builds.
+#[track_caller]
+pub fn tools(set: &str) -> PathBuf {
+    PathBuf::from(run(Command::new(source_root().join("scripts/tools")).arg(set)).trim())
 }
 
 fn collect(pipe: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>) {

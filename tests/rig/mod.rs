@@ -19,8 +19,8 @@ mod servers;
 mod tools;
 mod wait;
 
-pub use controlplane::ControlPlane;
-pub use fluxd::{Fluxd, FluxdBuilder, Metrics};
+pub use controlplane::{ControlPlane, fresh_name};
+pub use fluxd::{Fluxd, FluxdBuilder, Metrics, tools};
 pub use git::Repo;
 pub use http::{Reply, request};
 pub use processes::{Process, free_port, run};

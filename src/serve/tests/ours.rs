@@ -11,7 +11,8 @@ fn target(name: &str) -> Arc<Target> {
     let key =
         Key { group: "apps".into(), kind: "Deployment".into(), namespace: Some("shop".into()), name: name.into() };
     let origin = Some(Origin { file: "apps/web.yaml".into(), line: 7, generated: false });
-    Arc::new(Target { id: key.id(), key, gvk: Gvk::new("apps/v1", "Deployment"), origin, want: None })
+    let class = Target::class_of(&key.group, &key.kind);
+    Arc::new(Target { id: key.id(), key, gvk: Gvk::new("apps/v1", "Deployment"), class, origin, want: None })
 }
 
 pub(super) fn plan() -> Plan {

@@ -133,15 +133,6 @@ impl Error {
         }
     }
 
-    /// Puts what was tried before the text of a failed or timed out git command.
-    pub(super) fn during(self, doing: impl Into<String>) -> Self {
-        match self {
-            Self::Git { prefix, message } => Self::Git { prefix: doing.into() + &prefix, message },
-            Self::TimedOut { prefix, args } => Self::TimedOut { prefix: doing.into() + &prefix, args },
-            other => other,
-        }
-    }
-
     /// Makes the error of a file operation.
     pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -1,6 +1,7 @@
 //! The state machine that keeps a mirror (fluxd-v1 §2.1): clone, check, poll, begin again after a failure. One step runs
 //! at a time; readers are never held up by it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use super::run::Git;
 use super::scratch::Scratch;
 use super::{Error, Status, check_url, ssh};
 use crate::runtime::{Stop, blocking};
-use std::sync::Arc;
 
 /// Time between a failed step and the next.
 const RETRY: Duration = Duration::from_secs(10);
@@ -19,6 +19,7 @@ const SUSPECT_AFTER: u32 = 3;
 /// What git says when its own files are damaged.
 const DAMAGE: &[&str] = &[
     "not a git repository",
+    "'origin' does not appear to be a git repository",
     "bad object",
     "is corrupt",
     "object file",
@@ -133,7 +134,8 @@ impl Inner {
     }
 
     pub(super) async fn scratch(&self, desk: &mut Desk) -> Result<Arc<Scratch>, Error> {
-        if let Some(scratch) = &desk.scratch {
+        // A cleaner of temporary files may have been here.
+        if let Some(scratch) = desk.scratch.as_ref().filter(|s| s.exists()) {
             return Ok(Arc::clone(scratch));
         }
         let parent = self.settings.scratch.clone();
@@ -144,7 +146,7 @@ impl Inner {
 
     /// Fetches into the mirror, or into a new one that takes its place when there is none or the old one is damaged.
     async fn fetch(&self, desk: &mut Desk, git: &Git, stop: &Stop) -> Result<Arc<Mirror>, Error> {
-        let old = self.mirror().filter(|_| !desk.replace);
+        let old = self.mirror().filter(|mirror| !desk.replace && mirror.exists());
         let is_new = old.is_none();
         let prefix = if is_new { "git clone --mirror: " } else { "git fetch --tags origin: " };
         let mirror = match old {

@@ -52,6 +52,11 @@ impl Mirror {
         self.dir.path()
     }
 
+    /// Whether its files are still there.
+    pub(super) fn exists(&self) -> bool {
+        self.path().join("HEAD").exists() && self.path().join("objects").exists()
+    }
+
     /// The repository for reading. Refs and objects that the git program added are seen, because libgit2 looks at the disk
     /// again whenever it misses one.
     pub(super) fn repository(&self) -> MutexGuard<'_, Repository> {

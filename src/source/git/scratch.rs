@@ -34,6 +34,10 @@ impl Scratch {
         Ok(Self { dir, _lock: lock, next: AtomicU64::new(1) })
     }
 
+    pub(super) fn exists(&self) -> bool {
+        self.dir.path().exists()
+    }
+
     /// Makes an empty directory in it that is removed when dropped.
     pub(super) fn directory(&self, name: &str) -> Result<Directory, Error> {
         let path = self.dir.path().join(format!("{name}-{}", self.next.fetch_add(1, Ordering::Relaxed)));
