@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod apply;
+pub mod cli;
 pub mod cluster;
 pub mod daemon;
 pub mod engine;

@@ -1,3 +1,5 @@
 //! The daemon's door.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    fluxd::cli::main(std::env::args_os())
+}

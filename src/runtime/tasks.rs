@@ -12,6 +12,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Stop;
 
+/// How long tasks have to end after an abort.
+const ABORT: Duration = Duration::from_millis(500);
+
 /// What a task may fail with.
 pub type TaskError = Box<dyn Error + Send + Sync>;
 
@@ -94,7 +97,8 @@ impl Tasks {
         });
     }
 
-    /// Waits until a stop is asked for, then gives the tasks `deadline` to end; those that do not are cut off.
+    /// Waits until a stop is asked for, then gives the tasks `deadline` to end, or half a second after an abort; those
+    /// that do not are cut off.
     ///
     /// # Errors
     /// The first failure of a task, or the names of those that were cut off.
@@ -102,7 +106,12 @@ impl Tasks {
         self.stop.stopped().await;
         let mut set = std::mem::take(&mut lock(&self.state).set);
         let all = async { while set.join_next().await.is_some() {} };
-        let in_time = tokio::time::timeout(deadline, all).await.is_ok();
+        let in_time = tokio::select! {
+            () = all => true,
+            () = tokio::time::sleep(deadline) => false,
+            // What was aborted has only to end its children.
+            () = async { self.stop.aborted().await; tokio::time::sleep(ABORT).await } => false,
+        };
         let mut state = lock(&self.state);
         match state.failure.take() {
             Some(failure) => Err(failure),

@@ -1,0 +1,88 @@
+//! The help text: every flag that is not deprecated, under headings, in the columns that pflag uses.
+
+use std::fmt::Write;
+
+use super::{Effect, Flag, Group, Kind, table};
+
+const HEADINGS: &[(Group, &str)] = &[
+    (Group::General, "General"),
+    (Group::Git, "Git repository"),
+    (Group::Sync, "Syncing"),
+    (Group::Manifests, "Manifests and secrets"),
+    (Group::Kubernetes, "Kubernetes"),
+    (Group::Ssh, "SSH key"),
+    (Group::Images, "Image registries and automation"),
+    (Group::Upstream, "Upstream service"),
+    (Group::Additions, "Additions to Flux v1"),
+];
+
+/// Columns of the terminal that lines are folded to.
+const WIDTH: usize = 120;
+
+/// Writes the help.
+pub(in crate::cli) fn usage() -> String {
+    let mut text = String::from(
+        "fluxd keeps a Kubernetes cluster equal to a git repository.\n\n\
+         Usage:\n  fluxd [flags]        run the daemon\n  fluxd openapi        print the API's OpenAPI document\n",
+    );
+    let shown = || table::FLAGS.iter().filter(|flag| flag.deprecated.is_none());
+    let column = shown().map(|flag| left_side(flag).len()).max().unwrap_or_default() + 3;
+    for (group, heading) in HEADINGS {
+        // Writing into a String cannot fail.
+        write!(text, "\n{heading}:\n").unwrap_or_default();
+        for flag in shown().filter(|flag| flag.group == *group) {
+            let left = left_side(flag);
+            let right = fold(&right_side(flag), WIDTH - column, column);
+            writeln!(text, "{left:column$}{right}").unwrap_or_default();
+        }
+    }
+    text.push_str(
+        "\nA list is one CSV record, and may be given several times. Durations look like 90s, 1m30s or 1h.\n",
+    );
+    text
+}
+
+fn left_side(flag: &Flag) -> String {
+    let short = flag.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
+    let kind = match flag.kind {
+        Kind::Bool => "",
+        Kind::Text => " string",
+        Kind::Int => " int",
+        Kind::Uint => " uint",
+        Kind::Float => " float",
+        Kind::Duration => " duration",
+        Kind::List => " list",
+    };
+    format!("  {short}--{}{kind}", flag.name)
+}
+
+fn right_side(flag: &Flag) -> String {
+    let default = match (flag.kind, flag.default) {
+        (_, "" | "0" | "0s" | "false") => String::new(),
+        (Kind::Text, text) => format!(" (default {text:?})"),
+        (_, text) => format!(" (default {text})"),
+    };
+    let effect = match flag.effect {
+        Effect::Works => "",
+        Effect::None(_) => " [no effect]",
+    };
+    format!("{}{default}{effect}", flag.help)
+}
+
+/// Breaks a text at spaces; further lines are indented.
+fn fold(text: &str, width: usize, indent: usize) -> String {
+    let (mut folded, mut used) = (String::new(), 0);
+    for word in text.split(' ') {
+        if used > 0 && used + 1 + word.len() > width {
+            folded.push('\n');
+            folded.push_str(&" ".repeat(indent));
+            used = 0;
+        } else if used > 0 {
+            folded.push(' ');
+            used += 1;
+        }
+        folded.push_str(word);
+        used += word.len();
+    }
+    folded
+}

@@ -1,0 +1,206 @@
+//! The daemon's life, from settings to the last log line: what is connected to what, in one place.
+//!
+//! Start order is Flux v1's (fluxd-v1 §1.3). A failure before the loops run is fatal; afterwards each part keeps itself
+//! going, and one that ends unasked ends the process.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::daemon::{Daemon, Parts};
+use crate::generate::Generator;
+use crate::operator::{Operator, reads::Reads};
+use crate::report::Metrics;
+use crate::runtime::{Election, ElectionSettings, Scoped, Stop, TaskError, TaskFailure, Tasks, process, scoped};
+use crate::source::git::{Repo, Verify, sanitise_url};
+
+use super::connect::{self, Connection};
+use super::environment::Environment;
+use super::gpg;
+use super::settings::{LeaderElection, Settings};
+
+/// How long the parts have to end after a signal. With the release of the lease, the process ends within 10 s.
+const DRAIN: Duration = Duration::from_secs(7);
+
+/// The name of the HTTP server's task; its failure ends the process like a signal (fluxd-v1 §1.3).
+const HTTP: &str = "http";
+
+/// Why the process ends, once known.
+type Reason = Arc<OnceLock<&'static str>>;
+
+/// Runs the daemon until a signal or a failure.
+pub(super) async fn run(mut settings: Settings, env: &Environment) -> Result<(), TaskError> {
+    let (stop, reason) = (Stop::new(), Reason::default());
+    let tasks = Tasks::new(stop.clone());
+    let _signals = scoped(signals(stop.clone(), Arc::clone(&reason))?);
+    own_orphans(&tasks, &stop);
+    let trust = settings.git.verify != Verify::None;
+    gpg::import(&settings.gpg_keys, trust, &settings.git.env, &stop).await;
+    let started = tokio::select! {
+        biased;
+        () = stop.stopped() => None,
+        connected = connect(&mut settings, env) => Some(connected?),
+    };
+    let release = match started {
+        Some((connection, reads)) => start(settings, connection, reads, &tasks, &stop)?,
+        None => None,
+    };
+    let ended = tasks.join(DRAIN).await;
+    if let Some((release, election)) = release {
+        // Only now, with every writer ended, may another replica begin.
+        release.stop();
+        tokio::time::timeout(Duration::from_secs(2), election).await.ok();
+    }
+    conclude(ended, &reason)
+}
+
+/// Logs why the process ends and decides whether that is a failure.
+fn conclude(ended: Result<(), TaskFailure>, reason: &Reason) -> Result<(), TaskError> {
+    match ended {
+        Ok(()) => {
+            tracing::info!(exiting = reason.get().copied().unwrap_or("stopped"));
+            Ok(())
+        }
+        Err(TaskFailure::Failed { name: HTTP, source }) => {
+            tracing::info!(exiting = %source);
+            Ok(())
+        }
+        // A part that does not end in time after a signal was cut off; the signal is still why the process ends.
+        Err(overdue @ TaskFailure::Overdue { .. }) => {
+            tracing::warn!(exiting = reason.get().copied().unwrap_or("stopped"), "{overdue}");
+            Ok(())
+        }
+        Err(failure) => {
+            tracing::error!(exiting = %failure);
+            Err(failure.into())
+        }
+    }
+}
+
+/// The first SIGTERM or SIGINT drains, the second aborts.
+fn signals(stop: Stop, reason: Reason) -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = term.recv() => "terminated",
+                _ = int.recv() => "interrupt",
+            }
+        };
+        let name = next().await;
+        // The first reason stands.
+        reason.set(name).ok();
+        stop.stop();
+        next().await;
+        stop.abort();
+    })
+}
+
+/// What generators leave behind becomes ours, and is ended.
+fn own_orphans(tasks: &Tasks, stop: &Stop) {
+    if let Err(error) = process::become_subreaper() {
+        tracing::warn!(%error, "processes that generators leave behind may escape");
+    }
+    let stop = stop.clone();
+    tasks.spawn("reaper", async move { Ok(process::reap_orphans(stop).await?) });
+}
+
+/// Connects to the cluster and learns from it what the settings still lack.
+async fn connect(settings: &mut Settings, env: &Environment) -> Result<(Connection, Reads), TaskError> {
+    let connection = connect::connect(settings.kube_config.as_deref(), env).await?;
+    let reads = Reads::new(connection.client.clone(), settings.operator.allow_namespaces.clone(), "fluxd");
+    // Users rely on the crash loop at bootstrap when the API server cannot be reached.
+    let version = reads.server_version().await?;
+    tracing::info!(component = "cluster", host = connection.host, version = format!("kubernetes-{version}"));
+    match reads.ping().await {
+        Ok(()) => tracing::info!(component = "cluster", ping = true),
+        Err(error) => tracing::error!(component = "cluster", ping = false, err = %error),
+    }
+    if settings.operator.default_namespace.is_empty() {
+        let namespace = connect::fallback_namespace(env)?;
+        settings.operator.default_namespace.clone_from(&namespace);
+        settings.daemon.default_namespace = namespace;
+    }
+    Ok((connection, reads))
+}
+
+/// An election under way, and the token that ends it.
+type Release = (Stop, Scoped<()>);
+
+/// Puts the parts together and starts them.
+fn start(
+    settings: Settings,
+    connection: Connection,
+    reads: Reads,
+    tasks: &Tasks,
+    stop: &Stop,
+) -> Result<Option<Release>, TaskError> {
+    summarise(&settings);
+    let repo = Repo::new(settings.git);
+    let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
+    let generator = Generator::new(settings.generate);
+    let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics };
+    let (daemon, handle) = Daemon::new(parts);
+    let mut operator = Operator::new(daemon, settings.operator, connection.client.clone());
+    handle.attach(operator.handle());
+    let mut release = None;
+    if let Some(election) = settings.leader_election {
+        let (leading, running) = elect(election, connection.client);
+        operator = operator.with_leadership(leading);
+        release = Some(running);
+    }
+    let token = || stop.clone();
+    let (mirror, head, jobs, sync) = (token(), token(), token(), token());
+    tasks.spawn("git mirror", async move { Ok(repo.run(mirror).await?) });
+    let watched = handle.clone();
+    tasks.spawn("head", async move { Ok(Daemon::watch_head(watched, head).await?) });
+    tasks.spawn("jobs", async move { Ok(handle.run_jobs(jobs).await?) });
+    tasks.spawn("sync loop", async move { Ok(operator.run(sync).await?) });
+    Ok(release)
+}
+
+/// Takes part in the election; whether we lead is told as a truth value, up to the end of the drain.
+fn elect(election: LeaderElection, client: kube::Client) -> (watch::Receiver<bool>, Release) {
+    let release = Stop::new();
+    let settings = ElectionSettings::new(election.namespace, election.name, election.identity);
+    let (election, mut leadership) = Election::new(client, settings);
+    let (tell, leading) = watch::channel(false);
+    let forward = async move {
+        while leadership.changed().await.is_ok() {
+            tell.send_replace(leadership.borrow_and_update().leader);
+        }
+    };
+    let until = release.clone();
+    let running = scoped(async move { tokio::join!(election.run(until), forward).0 });
+    (leading, (release, running))
+}
+
+/// One line with what matters most (fluxd-v1 §1.3).
+fn summarise(settings: &Settings) {
+    let git = &settings.git;
+    tracing::info!(
+        url = sanitise_url(&git.url),
+        user = git.user,
+        email = git.email,
+        "signing-key" = git.signing_key.as_deref().unwrap_or_default(),
+        "verify-signatures-mode" = verify_mode(git.verify),
+        "sync-tag" = git.sync_tag,
+        state = format!("{:?}", settings.daemon.marker).to_lowercase(),
+        readonly = git.readonly,
+        "registry-disable-scanning" = true,
+        "notes-ref" = git.notes_ref,
+        "set-author" = git.set_author,
+        "git-secret" = git.git_secret,
+        sops = settings.generate.sops.is_some(),
+    );
+}
+
+fn verify_mode(verify: Verify) -> &'static str {
+    match verify {
+        Verify::None => "none",
+        Verify::All => "all",
+        Verify::FirstParent => "first-parent",
+    }
+}
