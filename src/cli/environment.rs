@@ -30,6 +30,8 @@ const CLEAN: &[&str] = &[
 pub(super) struct Environment {
     /// All variables.
     pub(super) vars: BTreeMap<OsString, OsString>,
+    /// The file of this program.
+    pub(super) program: PathBuf,
     /// Whether the process runs in a pod.
     pub(super) in_cluster: bool,
     /// The namespace of the pod.
@@ -45,6 +47,7 @@ impl Environment {
         let namespace = std::fs::read_to_string(Path::new(IN_CLUSTER).join("serviceaccount/namespace")).ok();
         Self {
             vars: std::env::vars_os().collect(),
+            program: std::env::current_exe().unwrap_or_default(),
             in_cluster: Path::new(IN_CLUSTER).is_dir(),
             own_namespace: namespace.map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()),
             host_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),

@@ -4,7 +4,6 @@
 mod connect;
 mod environment;
 mod flags;
-mod gpg;
 mod run;
 mod settings;
 

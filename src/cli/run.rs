@@ -9,17 +9,16 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::daemon::{Daemon, Parts};
+use crate::daemon::{Daemon, Parts, open_key_ring};
 use crate::generate::Generator;
 use crate::operator::{Operator, reads::Reads};
 use crate::report::Metrics;
 use crate::runtime::{Election, ElectionSettings, Scoped, Stop, TaskError, TaskFailure, Tasks, process, scoped};
-use crate::source::git::{Repo, Verify, sanitise_url};
+use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
 use super::connect::{self, Connection};
 use super::environment::Environment;
-use super::gpg;
-use super::settings::{LeaderElection, Settings};
+use super::settings::{LeaderElection, Settings, is_http};
 
 /// How long the parts have to end after a signal. With the release of the lease, the process ends within 10 s.
 const DRAIN: Duration = Duration::from_secs(7);
@@ -37,14 +36,11 @@ pub(super) async fn run(mut settings: Settings, env: &Environment) -> Result<(),
     let _signals = scoped(signals(stop.clone(), Arc::clone(&reason))?);
     own_orphans(&tasks, &stop);
     let trust = settings.git.verify != Verify::None;
-    gpg::import(&settings.gpg_keys, trust, &settings.git.env, &stop).await;
-    let started = tokio::select! {
-        biased;
-        () = stop.stopped() => None,
-        connected = connect(&mut settings, env) => Some(connected?),
-    };
-    let release = match started {
-        Some((connection, reads)) => start(settings, connection, reads, &tasks, &stop)?,
+    for failure in import_gpg_keys(&settings.gpg_keys, trust, &settings.git.env, &stop).await {
+        tracing::error!(err = %failure, "failed to import GPG key(s)");
+    }
+    let release = match stop.or(connect(&mut settings, env, &stop)).await {
+        Some(connected) => start(settings, connected?, &tasks, &stop)?,
         None => None,
     };
     let ended = tasks.join(DRAIN).await;
@@ -107,13 +103,22 @@ fn own_orphans(tasks: &Tasks, stop: &Stop) {
     tasks.spawn("reaper", async move { Ok(process::reap_orphans(stop).await?) });
 }
 
+/// A cluster that answered, and the deploy key kept in it.
+struct Connected {
+    client: kube::Client,
+    reads: Reads,
+    keys: Option<KeyRing>,
+}
+
 /// Connects to the cluster and learns from it what the settings still lack.
-async fn connect(settings: &mut Settings, env: &Environment) -> Result<(Connection, Reads), TaskError> {
+async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Result<Connected, TaskError> {
     let connection = connect::connect(settings.kube_config.as_deref(), env).await?;
-    let reads = Reads::new(connection.client.clone(), settings.operator.allow_namespaces.clone(), "fluxd");
+    let Connection { client, host } = connection;
+    let reads = Reads::new(client.clone(), settings.operator.allow_namespaces.clone(), "fluxd");
     // Users rely on the crash loop at bootstrap when the API server cannot be reached.
     let version = reads.server_version().await?;
-    tracing::info!(component = "cluster", host = connection.host, version = format!("kubernetes-{version}"));
+    let keys = open_keys(settings, &reads, env, stop).await?;
+    tracing::info!(component = "cluster", host, version = format!("kubernetes-{version}"));
     match reads.ping().await {
         Ok(()) => tracing::info!(component = "cluster", ping = true),
         Err(error) => tracing::error!(component = "cluster", ping = false, err = %error),
@@ -123,31 +128,47 @@ async fn connect(settings: &mut Settings, env: &Environment) -> Result<(Connecti
         settings.operator.default_namespace.clone_from(&namespace);
         settings.daemon.default_namespace = namespace;
     }
-    Ok((connection, reads))
+    Ok(Connected { client, reads, keys })
+}
+
+/// In a cluster, a repository over ssh is reached with the deploy key of our secret; elsewhere, and over http, with what
+/// the user has set up.
+async fn open_keys(
+    settings: &mut Settings,
+    reads: &Reads,
+    env: &Environment,
+    stop: &Stop,
+) -> Result<Option<KeyRing>, TaskError> {
+    let (url, namespace) = (&settings.git.url, env.own_namespace.clone());
+    let Some(namespace) = namespace.filter(|_| env.in_cluster && !is_http(url)) else { return Ok(None) };
+    let at = (namespace, settings.daemon.secret_name.clone());
+    let ring = open_key_ring(settings.deploy_key.clone(), reads.clone(), at, stop).await?;
+    let of_user = |name| env.home().map(|home| home.join(".ssh").join(name));
+    settings.git.ssh = Some(SshSettings {
+        identities: ring.identities(),
+        known_hosts: of_user("known_hosts").into_iter().collect(),
+        config: of_user("config"),
+    });
+    Ok(Some(ring))
 }
 
 /// An election under way, and the token that ends it.
 type Release = (Stop, Scoped<()>);
 
 /// Puts the parts together and starts them.
-fn start(
-    settings: Settings,
-    connection: Connection,
-    reads: Reads,
-    tasks: &Tasks,
-    stop: &Stop,
-) -> Result<Option<Release>, TaskError> {
+fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -> Result<Option<Release>, TaskError> {
     summarise(&settings);
+    let Connected { client, reads, keys } = connected;
     let repo = Repo::new(settings.git);
     let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
     let generator = Generator::new(settings.generate);
-    let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics };
+    let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics, keys };
     let (daemon, handle) = Daemon::new(parts);
-    let mut operator = Operator::new(daemon, settings.operator, connection.client.clone());
+    let mut operator = Operator::new(daemon, settings.operator, client.clone());
     handle.attach(operator.handle());
     let mut release = None;
     if let Some(election) = settings.leader_election {
-        let (leading, running) = elect(election, connection.client);
+        let (leading, running) = elect(election, client);
         operator = operator.with_leadership(leading);
         release = Some(running);
     }

@@ -236,7 +236,8 @@ pub(super) static FLAGS: &[Flag] = &[
         "generator-sandbox",
         Bool,
         "false",
-        "confine the file access of the commands of .flux.yaml (Landlock)",
+        "confine the commands of .flux.yaml (Landlock): they read the system's files, and write to the working copy, \
+         TMPDIR, and .config, .cache and .local of the home directory",
     ),
     flag(Additions, "leader-elect", Bool, "false", "work only while holding a Lease, so that several replicas may run"),
     flag(Additions, "leader-elect-namespace", Text, "", "namespace of that Lease; empty for our own"),

@@ -3,12 +3,15 @@
 //!
 //! It reads no files but keys, and starts nothing. What needs the cluster (the fallback namespace) is filled in later.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::generate::{self, LoadErrors, sops::SopsKeys};
 use crate::object::{Glob, SyncSet};
 use crate::operator::{self, Budget, Drift, Gc, Identity};
-use crate::source::git::{self, Verify};
+use crate::runtime::process::Sandbox;
+use crate::source::git::{self, KeySettings, Verify};
 use crate::{daemon, daemon::MarkerStore};
 
 use super::environment::Environment;
@@ -30,17 +33,6 @@ pub(super) enum Notice {
     Overridden { flag: &'static str, value: String },
 }
 
-/// The deploy key: where it is mounted, and how one is generated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DeployKey {
-    pub(super) mount: PathBuf,
-    pub(super) file_name: String,
-    pub(super) keygen_dir: PathBuf,
-    pub(super) bits: Option<u64>,
-    pub(super) kind: String,
-    pub(super) format: String,
-}
-
 /// Leader election, when asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeaderElection {
@@ -57,7 +49,8 @@ pub(super) struct Settings {
     pub(super) kube_config: Option<PathBuf>,
     pub(super) git: git::Settings,
     pub(super) gpg_keys: Vec<PathBuf>,
-    pub(super) deploy_key: DeployKey,
+    /// How the deploy key is found or made; it is not needed for repositories over HTTP.
+    pub(super) deploy_key: KeySettings,
     pub(super) generate: generate::Settings,
     pub(super) operator: operator::Settings,
     pub(super) daemon: daemon::Settings,
@@ -72,7 +65,7 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
     let verify = verify(flags)?;
     let (sync_tag, notes_ref) = tag_and_notes(flags, notices);
     let paths = git_paths(flags)?;
-    let deploy_key = deploy_key(flags, notices);
+    let deploy_key = deploy_key(flags, env, notices);
     check_requirements(flags)?;
     warn_of_missing_keys(flags, notices);
     let marker = marker?;
@@ -160,10 +153,10 @@ fn git_paths(flags: &Given) -> Result<Vec<String>, SettingsError> {
     }
 }
 
-fn deploy_key(flags: &Given, notices: &mut Vec<Notice>) -> DeployKey {
+fn deploy_key(flags: &Given, env: &Environment, notices: &mut Vec<Notice>) -> KeySettings {
     let mount = PathBuf::from(flags.text("k8s-secret-volume-mount-path"));
     let (url, dir) = (flags.text("git-url"), flags.text("ssh-keygen-dir"));
-    let keygen_dir = match dir.is_empty() {
+    let directory = match dir.is_empty() {
         true if is_http(&url) => PathBuf::new(),
         true => {
             let text = format!("key generation directory not given, using the secret's mount path {}", mount.display());
@@ -172,13 +165,15 @@ fn deploy_key(flags: &Given, notices: &mut Vec<Notice>) -> DeployKey {
         }
         false => PathBuf::from(dir),
     };
-    DeployKey {
+    let given = |name| Some(flags.text(name)).filter(|text| !text.is_empty());
+    KeySettings {
         mount,
-        file_name: flags.text("k8s-secret-data-key"),
-        keygen_dir,
+        data_key: flags.text("k8s-secret-data-key"),
+        directory,
         bits: flags.uint("ssh-keygen-bits"),
-        kind: flags.text("ssh-keygen-type"),
-        format: flags.text("ssh-keygen-format"),
+        kind: given("ssh-keygen-type"),
+        format: given("ssh-keygen-format"),
+        env: git::forwarded(env.vars.clone()),
     }
 }
 
@@ -231,23 +226,47 @@ fn generate(flags: &Given, env: &Environment, paths: &[String]) -> Result<genera
         age: env.age_keys(),
         pgp: gpg_keys(flags).iter().flat_map(|path| key_files(path)).filter_map(|f| std::fs::read(f).ok()).collect(),
         env: env.vars.clone(),
-        scratch: env.scratch(),
     });
+    let mut variables = choice(flags, "generator-env", &[("inherit", env.vars.clone()), ("clean", env.clean())])?;
+    let sandbox = flags.bool("generator-sandbox").then(|| sandbox(env, &mut variables));
     Ok(generate::Settings {
         paths: paths.to_vec(),
         manifest_generation: flags.bool("manifest-generation"),
         sops,
         default_timeout: flags.duration("sync-timeout"),
-        env: choice(flags, "generator-env", &[("inherit", env.vars.clone()), ("clean", env.clean())])?,
+        env: variables,
         load_errors: choice(flags, "load-errors", &[("stop", LoadErrors::Stop), ("skip", LoadErrors::Skip)])?,
-        sandbox: flags.bool("generator-sandbox"),
+        sandbox,
         scratch: Some(env.scratch()),
         ..generate::Settings::default()
     })
 }
 
+/// What confined commands may touch: the system's programs and libraries, the user's configuration and caches, and a
+/// temporary directory of their own. Not: the service account's token, the deploy key, our mirrors.
+fn sandbox(env: &Environment, variables: &mut BTreeMap<OsString, OsString>) -> Sandbox {
+    let temporary = env.scratch().join("fluxd-commands");
+    variables.insert("TMPDIR".into(), temporary.clone().into());
+    let system = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/opt", "/nix", "/proc", "/dev"];
+    let devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
+    let own = ["fluxd", "kubernetes", "shadow", "gshadow"];
+    let etc = std::fs::read_dir("/etc").into_iter().flatten().flatten();
+    let etc = etc.filter(|entry| !own.iter().any(|name| entry.file_name() == *name)).map(|entry| entry.path());
+    let home = env.home().unwrap_or_default();
+    Sandbox {
+        launcher: env.program.clone(),
+        read: system.iter().map(PathBuf::from).chain(etc).collect(),
+        write: devices
+            .iter()
+            .map(PathBuf::from)
+            .chain([".config", ".cache", ".local"].iter().map(|dir| home.join(dir)))
+            .chain([temporary])
+            .collect(),
+    }
+}
+
 /// A key file, or the files of a directory of keys; no deeper (fluxd-v1 §2.10).
-pub(super) fn key_files(path: &Path) -> Vec<PathBuf> {
+fn key_files(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(path) else { return vec![path.to_owned()] };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();

@@ -144,9 +144,9 @@ fn both_lists_of_namespaces_count() {
 
 #[test]
 fn the_keygen_directory_falls_back_to_the_mount_for_ssh_urls_only() {
-    assert_eq!(settings(&["--git-url=git@host:repo"]).deploy_key.keygen_dir, Path::new("/etc/fluxd/ssh"));
-    assert_eq!(settings(&["--git-url=https://host/repo"]).deploy_key.keygen_dir, Path::new(""));
-    assert_eq!(settings(&["--ssh-keygen-dir=/k"]).deploy_key.keygen_dir, Path::new("/k"));
+    assert_eq!(settings(&["--git-url=git@host:repo"]).deploy_key.directory, Path::new("/etc/fluxd/ssh"));
+    assert_eq!(settings(&["--git-url=https://host/repo"]).deploy_key.directory, Path::new(""));
+    assert_eq!(settings(&["--ssh-keygen-dir=/k"]).deploy_key.directory, Path::new("/k"));
 }
 
 #[test]
