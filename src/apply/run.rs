@@ -98,12 +98,13 @@ impl Runner<'_> {
             }
         }
         let frame = self.frame;
-        let mut running = futures::stream::iter(work)
-            .map(|at| async move {
-                let began = Instant::now();
-                (at, one(&frame, &steps[at]).await, began.elapsed())
-            })
-            .buffer_unordered(frame.concurrency.max(1));
+        // The futures are made first: a closure that lives across an await keeps the compiler from seeing that all is `Send`.
+        let work = work.into_iter().map(|at| async move {
+            let began = Instant::now();
+            (at, one(&frame, &steps[at]).await, began.elapsed())
+        });
+        let work: Vec<_> = work.collect();
+        let mut running = futures::stream::iter(work).buffer_unordered(frame.concurrency.max(1));
         while let Some((at, finished, elapsed)) = running.next().await {
             frame.meter.count(matches!(finished.done, Done::Failed(_)));
             self.put(&steps[at], at, finished, elapsed);
@@ -128,6 +129,7 @@ impl Runner<'_> {
                 result.done = Done::Failed(failure::of(&result.target, &error));
             }
         });
+        let waits: Vec<_> = waits.collect();
         futures::stream::iter(waits).buffer_unordered(frame.concurrency.max(1)).collect::<Vec<()>>().await;
     }
 

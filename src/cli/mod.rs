@@ -6,6 +6,7 @@ mod environment;
 mod flags;
 mod run;
 mod settings;
+mod watchdog;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use tracing::Level;
 
 use crate::runtime::{log, process};
+use crate::serve;
 use environment::Environment;
 use flags::{Given, Parsed};
 use settings::{Notice, Settings};
@@ -99,8 +101,13 @@ fn tell(notice: &Notice) {
 }
 
 fn print_openapi() -> ExitCode {
-    print_error("Error: this build has no OpenAPI document");
-    ExitCode::FAILURE
+    match serve::document(env!("CARGO_PKG_VERSION")) {
+        Ok(document) => print(&String::from_utf8_lossy(&document)),
+        Err(error) => {
+            print_error(&format!("Error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Prints to standard output. A reader that has gone away, such as `head`, is no failure.

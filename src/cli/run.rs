@@ -14,11 +14,13 @@ use crate::generate::Generator;
 use crate::operator::{Operator, reads::Reads};
 use crate::report::Metrics;
 use crate::runtime::{Election, ElectionSettings, Scoped, Stop, TaskError, TaskFailure, Tasks, process, scoped};
+use crate::serve::{Probes, Server};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
 use super::connect::{self, Connection};
 use super::environment::Environment;
 use super::settings::{LeaderElection, Settings, is_http};
+use super::watchdog;
 
 /// How long the parts have to end after a signal. With the release of the lease, the process ends within 10 s.
 const DRAIN: Duration = Duration::from_secs(7);
@@ -159,7 +161,7 @@ type Release = (Stop, Scoped<()>);
 fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -> Result<Option<Release>, TaskError> {
     summarise(&settings);
     let Connected { client, reads, keys } = connected;
-    let repo = Repo::new(settings.git);
+    let (repo, bound) = (Repo::new(settings.git), settings.operator.deadline);
     let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
     let generator = Generator::new(settings.generate);
     let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics, keys };
@@ -172,8 +174,12 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
         operator = operator.with_leadership(leading);
         release = Some(running);
     }
+    let probes = Probes::default();
     let token = || stop.clone();
-    let (mirror, head, jobs, sync) = (token(), token(), token(), token());
+    let (mirror, head, jobs, sync, http) = (token(), token(), token(), token(), token());
+    tasks.spawn("watchdog", watchdog::run(operator.handle(), probes.clone(), bound, token()));
+    let (api, address) = (handle.clone(), settings.serve);
+    tasks.spawn(HTTP, async move { Ok(Server::bind(&address, api, probes).await?.run(http).await?) });
     tasks.spawn("git mirror", async move { Ok(repo.run(mirror).await?) });
     let watched = handle.clone();
     tasks.spawn("head", async move { Ok(Daemon::watch_head(watched, head).await?) });

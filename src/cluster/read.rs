@@ -81,10 +81,10 @@ impl Cluster {
         }
         let namespaces = self.allowed_namespaces(&mut read, until).await;
         let listable = kinds.listable(&self.settings().exclude);
+        // The futures are made first: a closure that lives across an await keeps the compiler from seeing that all is `Send`.
         let tasks = listable.iter().flat_map(|kind| tasks(kind, namespaces.as_deref()));
-        let mut lists = futures::stream::iter(tasks)
-            .map(|t| self.read_task(t, until))
-            .buffer_unordered(self.settings().concurrency);
+        let tasks: Vec<_> = tasks.map(|t| self.read_task(t, until)).collect();
+        let mut lists = futures::stream::iter(tasks).buffer_unordered(self.settings().concurrency);
         while let Some((task, result)) = lists.next().await {
             match result {
                 Ok(0) => {}

@@ -74,17 +74,18 @@ async fn look(cluster: &Cluster, targets: &[&Target], concurrency: usize, until:
             singles.extend(keys.into_iter().map(|key| (Arc::clone(&kind), key)));
         }
     }
-    let gets = futures::stream::iter(singles)
-        .map(|(kind, key)| async move { (key, cluster.read_meta(&kind, key, until).await) })
-        .buffer_unordered(concurrency.max(1));
-    let gets: Vec<_> = gets.collect().await;
+    // The futures are made first: a closure that lives across an await keeps the compiler from seeing that all is `Send`.
+    let gets = singles.into_iter().map(|(kind, key)| async move { (key, cluster.read_meta(&kind, key, until).await) });
+    let gets: Vec<_> = gets.collect();
+    let gets: Vec<_> = futures::stream::iter(gets).buffer_unordered(concurrency.max(1)).collect().await;
     for (key, answer) in gets {
         note(probed, &[key], answer.map(|found| found.into_iter().collect()));
     }
-    let lists = futures::stream::iter(lists)
-        .map(|(kind, namespace, keys)| async move { (keys, cluster.list_meta(&kind, namespace, until).await) })
-        .buffer_unordered(concurrency.clamp(1, 8));
-    let lists: Vec<_> = lists.collect().await;
+    let lists = lists
+        .into_iter()
+        .map(|(kind, namespace, keys)| async move { (keys, cluster.list_meta(&kind, namespace, until).await) });
+    let lists: Vec<_> = lists.collect();
+    let lists: Vec<_> = futures::stream::iter(lists).buffer_unordered(concurrency.clamp(1, 8)).collect().await;
     for (keys, answer) in lists {
         note(probed, &keys, answer);
     }

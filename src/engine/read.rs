@@ -123,5 +123,8 @@ pub(super) async fn in_use(cluster: &Cluster, deletes: &Deletes<'_>, until: Inst
             }
         }
     });
-    futures::stream::iter(checks).buffer_unordered(8).filter_map(std::future::ready).collect().await
+    // The futures are made first: a closure that lives across an await keeps the compiler from seeing that all is `Send`.
+    let checks: Vec<_> = checks.collect();
+    let held: Vec<Option<Key>> = futures::stream::iter(checks).buffer_unordered(8).collect().await;
+    held.into_iter().flatten().collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use tokio::sync::watch;
 
 use crate::apply::{Done, FailureKind, Outcome, Stage, Stopped};
@@ -111,13 +112,14 @@ impl<C: Component> Run<C> {
     async fn run(mut self, stop: &Stop) {
         loop {
             let cluster = self.engine.cluster().clone();
-            match self.triggers.wait(&self.handle.shared, cluster.live(), stop).await {
+            // Boxed because the compiler cannot see through so many borrows that the whole is `Send`.
+            match self.triggers.wait(&self.handle.shared, cluster.live(), stop).boxed().await {
                 Next::Stop => return,
-                Next::Whole(trigger) => self.whole(trigger, stop).await,
-                Next::Drift(keys) => self.drift(&keys, stop).await,
+                Next::Whole(trigger) => self.whole(trigger, stop).boxed().await,
+                Next::Drift(keys) => self.drift(&keys, stop).boxed().await,
                 Next::Plan(planners) => {
                     for planner in planners {
-                        let plan = self.plan(stop).await;
+                        let plan = self.plan(stop).boxed().await;
                         // Whoever asked may have gone away meanwhile.
                         drop(planner.send(plan));
                     }
@@ -135,7 +137,7 @@ impl<C: Component> Run<C> {
         let cx = self.context(Trigger::Request, stop);
         let desired = self.component.desired(&cx).await?;
         let approved = lock(&self.handle.shared.state).approved.clone();
-        let plan = self.engine.plan_only(&want(&desired, Trigger::Request, &approved)).await;
+        let plan = self.engine.plan_only(&want(&desired, Trigger::Request, &approved)).boxed().await;
         plan.map(Arc::new).map_err(|stopped| Error::Cluster(stopped.to_string()))
     }
 
@@ -165,7 +167,7 @@ impl<C: Component> Run<C> {
         let want = want(&self.desired, trigger, &approved);
         let ended = while_leading(self.triggers.leading.clone(), stop);
         let frame = Frame { meter: &meter, stop: &ended.stop };
-        let mut passed = ended.run(self.engine.pass(&want, frame)).await;
+        let mut passed = ended.run(self.engine.pass(&want, frame).boxed()).await;
         passed.outcome.stages.insert(0, (Stage::Desired, spent));
         if passed.outcome.held.is_none() && passed.outcome.stopped.is_none() {
             lock(&self.handle.shared.state).approved.clear();
@@ -192,7 +194,7 @@ impl<C: Component> Run<C> {
         let revision = self.desired.revision.clone();
         let ended = while_leading(self.triggers.leading.clone(), stop);
         let frame = Frame { meter: &meter, stop: &ended.stop };
-        let passed = ended.run(self.engine.correct(keys, &revision, frame)).await;
+        let passed = ended.run(self.engine.correct(keys, &revision, frame).boxed()).await;
         if passed.plan.is_empty() {
             return;
         }

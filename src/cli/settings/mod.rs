@@ -12,7 +12,7 @@ use crate::object::{Glob, SyncSet};
 use crate::operator::{self, Budget, Drift, Gc, Identity};
 use crate::runtime::process::Sandbox;
 use crate::source::git::{self, KeySettings, Verify};
-use crate::{daemon, daemon::MarkerStore};
+use crate::{daemon, daemon::MarkerStore, serve};
 
 use super::environment::Environment;
 use super::flags::Given;
@@ -44,8 +44,7 @@ pub(super) struct LeaderElection {
 /// All settings of the daemon. The rooms' own settings are complete but for the default namespace, when it is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub(super) listen: String,
-    pub(super) listen_metrics: Option<String>,
+    pub(super) serve: serve::Settings,
     pub(super) kube_config: Option<PathBuf>,
     pub(super) git: git::Settings,
     pub(super) gpg_keys: Vec<PathBuf>,
@@ -75,8 +74,11 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
     let operator = operator(flags, env, &git)?;
     let daemon = daemon(flags, env, &git, (marker, &operator));
     Ok(Settings {
-        listen: flags.text("listen"),
-        listen_metrics: Some(flags.text("listen-metrics")).filter(|address| !address.is_empty()),
+        serve: serve::Settings {
+            listen: flags.text("listen"),
+            listen_metrics: Some(flags.text("listen-metrics")).filter(|address| !address.is_empty()),
+            ..serve::Settings::default()
+        },
         kube_config: kube_config(flags, env),
         gpg_keys: gpg_keys(flags),
         deploy_key,

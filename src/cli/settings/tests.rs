@@ -31,7 +31,7 @@ fn warnings(notices: &[Notice]) -> Vec<&str> {
 #[test]
 fn without_flags_the_settings_are_flux_v1s_defaults() {
     let built = settings(&[]);
-    assert_eq!((built.listen.as_str(), built.listen_metrics), (":3030", None));
+    assert_eq!((built.serve.listen.as_str(), built.serve.listen_metrics), (":3030", None));
     assert_eq!(
         (built.git.branch.as_str(), built.git.sync_tag.as_str(), built.git.notes_ref.as_str()),
         ("master", "flux-sync", "flux")
