@@ -16,8 +16,8 @@ use crate::tree::{BlobId, Dir, Entry, Mode, Reader, Revision, Tree};
 const ENTRY_LIMIT: u64 = 1_000_000;
 /// Directories within each other.
 const DEPTH_LIMIT: usize = 128;
-/// Entries in kept directories; beyond, all are forgotten.
-const KEPT_ENTRIES: usize = 200_000;
+/// Entries in kept directories are at most so many, or twice those of the newest tree; beyond, all are forgotten.
+const KEPT_ENTRIES: u64 = 20_000;
 /// Bytes of one file.
 const BLOB_LIMIT: usize = 128 << 20;
 
@@ -30,7 +30,7 @@ pub(super) struct Files {
 #[derive(Default)]
 struct Kept {
     dirs: HashMap<Oid, (Arc<Dir>, u64)>,
-    entries: usize,
+    entries: u64,
 }
 
 impl Files {
@@ -42,7 +42,7 @@ impl Files {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reading = Reading { repository: &repository, kept: &mut kept, revision };
         let (root, count) = reading.dir(root, 0)?;
-        if kept.entries > KEPT_ENTRIES {
+        if kept.entries > KEPT_ENTRIES.max(2 * count) {
             *kept = Kept::default();
         }
         tracing::debug!(%revision, entries = count, url, "read a tree");
@@ -94,7 +94,7 @@ impl Reading<'_> {
             }
             entries.insert(name, entry);
         }
-        self.kept.entries += entries.len();
+        self.kept.entries += entries.len() as u64;
         let dir = Arc::new(Dir { entries });
         self.kept.dirs.insert(id, (Arc::clone(&dir), count));
         Ok((dir, count))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::mirror::{Mirror, Remote};
+use super::mirror::{Errand, Mirror, Remote};
 use super::repo::Inner;
 use super::run::Git;
 use super::scratch::Scratch;
@@ -16,6 +16,10 @@ use crate::runtime::{Stop, blocking};
 const RETRY: Duration = Duration::from_secs(10);
 /// After so many failed fetches from a remote that answers, the mirror itself is suspected.
 const SUSPECT_AFTER: u32 = 3;
+/// Fetches between two looks at whether the mirror should be packed.
+const PACK_EVERY: u64 = 64;
+/// What every program says when a disk is full.
+const DISK_FULL: &str = "No space left on device";
 /// What git says when its own files are damaged.
 const DAMAGE: &[&str] = &[
     "not a git repository",
@@ -84,8 +88,8 @@ impl Inner {
 
     async fn advance(&self, desk: &mut Desk, stop: &Stop) -> Result<(), Error> {
         check_url(&self.settings.url)?;
-        let git = self.network(desk, stop).await?;
-        let mirror = self.fetch(desk, &git, stop).await?;
+        let git = self.network(desk, stop).await.map_err(|error| self.explain(error))?;
+        let mirror = self.fetch(desk, &git, stop).await.map_err(|error| self.explain(error))?;
         if self.status() != Status::Ready {
             let text = "git repo has been cloned but not yet checked for write access".to_owned();
             self.set_state(Status::Cloned, Some(text));
@@ -159,13 +163,14 @@ impl Inner {
         if std::mem::replace(&mut desk.interrupted, true) {
             mirror.sweep();
         }
-        let remote = mirror.list_remote(git, prefix, stop).await?;
-        let fetched = self.fetch_changes(&mirror, git, &remote, prefix, stop).await;
+        let errand = Errand { git, prefix, stop };
+        let remote = mirror.list_remote(&errand).await?;
+        let fetched = self.fetch_changes(&mirror, &errand, &remote).await;
         desk.interrupted = fetched.is_err();
         if let Err(error) = fetched {
-            desk.failures += 1;
+            desk.failures += u32::from(!error.to_string().contains(DISK_FULL));
             desk.replace |= desk.failures >= SUSPECT_AFTER || is_damage(&error);
-            return Err(self.explain(error));
+            return Err(error);
         }
         desk.failures = 0;
         desk.replace = false;
@@ -177,19 +182,13 @@ impl Inner {
     }
 
     /// Fetches if the remote has something else than the mirror.
-    async fn fetch_changes(
-        &self,
-        mirror: &Arc<Mirror>,
-        git: &Git,
-        remote: &Remote,
-        prefix: &str,
-        stop: &Stop,
-    ) -> Result<(), Error> {
+    async fn fetch_changes(&self, mirror: &Arc<Mirror>, errand: &Errand<'_>, remote: &Remote) -> Result<(), Error> {
         let local = mirror.read(Remote::of_mirror).await?;
         if local != remote.refs {
-            mirror.fetch(git, prefix, stop).await?;
-            self.fetches.fetch_add(1, Ordering::Relaxed);
-            mirror.maintain(git, stop).await;
+            mirror.fetch(errand).await?;
+            if self.fetches.fetch_add(1, Ordering::Relaxed) % PACK_EVERY == PACK_EVERY - 1 {
+                mirror.pack(errand.git, errand.stop).await;
+            }
         }
         let branch = remote.default_branch.clone().unwrap_or_else(|| self.branch());
         mirror
@@ -215,18 +214,17 @@ impl Inner {
 
     /// Adds what a person should do to errors that git words badly.
     fn explain(&self, error: Error) -> Error {
-        match error {
-            Error::Git { prefix, message } if message.contains("No space left on device") => {
-                let dir = self.settings.scratch.display();
-                Error::Git { prefix, message: format!("the disk with the scratch directory {dir} is full: {message}") }
-            }
-            other => other,
+        let message = error.to_string();
+        if !message.contains(DISK_FULL) {
+            return error;
         }
+        let dir = self.settings.scratch.display();
+        Error::Git { prefix: format!("the disk with the scratch directory {dir} is full: "), message }
     }
 }
 
 fn is_damage(error: &Error) -> bool {
     let text = error.to_string();
-    let is_ours = !text.contains("remote:") && !text.contains("No space left on device");
+    let is_ours = !text.contains("remote:") && !text.contains(DISK_FULL);
     matches!(error, Error::Object { .. }) || (is_ours && DAMAGE.iter().any(|sign| text.contains(sign)))
 }

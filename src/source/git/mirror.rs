@@ -31,6 +31,13 @@ pub(super) struct Remote {
     pub(super) default_branch: Option<String>,
 }
 
+/// How a look at the remote is done, and what it is called in errors.
+pub(super) struct Errand<'a> {
+    pub(super) git: &'a Git,
+    pub(super) prefix: &'static str,
+    pub(super) stop: &'a Stop,
+}
+
 impl Mirror {
     /// Makes an empty mirror of a URL that has no password in it.
     pub(super) fn create(dir: Directory, url: &str) -> Result<Self, Error> {
@@ -73,22 +80,22 @@ impl Mirror {
     }
 
     /// Asks the remote what it has.
-    pub(super) async fn list_remote(&self, git: &Git, prefix: &str, stop: &Stop) -> Result<Remote, Error> {
-        let call = Call::new(prefix, ["ls-remote", "--symref", "origin"]).cwd(self.path());
-        let printed = git.run(call, stop).await?;
+    pub(super) async fn list_remote(&self, errand: &Errand<'_>) -> Result<Remote, Error> {
+        let call = Call::new(errand.prefix, ["ls-remote", "--symref", "origin"]).cwd(self.path());
+        let printed = errand.git.run(call, errand.stop).await?;
         Ok(parse_remote(&String::from_utf8_lossy(&printed)))
     }
 
     /// Brings the mirror to what the remote has.
-    pub(super) async fn fetch(&self, git: &Git, prefix: &str, stop: &Stop) -> Result<(), Error> {
+    pub(super) async fn fetch(&self, errand: &Errand<'_>) -> Result<(), Error> {
         let refspecs = PREFIXES.map(|p| format!("+{p}*:{p}*"));
         let options = ["fetch", "--quiet", "--prune", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head"];
         let args = options.into_iter().chain(["--", "origin"]).chain(refspecs.iter().map(String::as_str));
-        git.run(Call::new(prefix, args).cwd(self.path()), stop).await.map(drop)
+        errand.git.run(Call::new(errand.prefix, args).cwd(self.path()), errand.stop).await.map(drop)
     }
 
     /// Packs what many small fetches left. Not being able to is no harm.
-    pub(super) async fn maintain(&self, git: &Git, stop: &Stop) {
+    pub(super) async fn pack(&self, git: &Git, stop: &Stop) {
         if let Err(error) = git.run(Call::new("git gc: ", ["gc", "--auto", "--quiet"]).cwd(self.path()), stop).await {
             tracing::debug!(%error, "the git mirror could not be packed");
         }

@@ -137,18 +137,13 @@ fn split_scheme(text: &str) -> Option<(String, &str)> {
 }
 
 fn must_encode(byte: u8, part: Part) -> bool {
-    if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-        return false;
-    }
-    match (part, byte) {
-        (Part::Host, b'!' | b'\'' | b'(' | b')' | b'*' | b'[' | b']' | b'<' | b'>' | b'"') => false,
-        (Part::Host, b'$' | b'&' | b'+' | b',' | b';' | b'=' | b':') => false,
-        (Part::Path, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@') => false,
-        (Part::User, b'$' | b'&' | b'+' | b',' | b';' | b'=') => false,
-        (Part::Fragment, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@') => false,
-        (Part::Fragment, b'!' | b'(' | b')' | b'*') => false,
-        _ => true,
-    }
+    let allowed: &[u8] = match part {
+        Part::User => b"$&+,;=",
+        Part::Host => b"!'()*[]<>\"$&+,;=:",
+        Part::Path => b"$&+,/:;=@",
+        Part::Fragment => b"$&+,/:;=?@!()*",
+    };
+    !(byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || allowed.contains(&byte))
 }
 
 fn encode(bytes: &[u8], part: Part) -> String {

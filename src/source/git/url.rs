@@ -9,6 +9,9 @@ const SCHEMES: &[&str] = &["ssh", "git", "git+ssh", "http", "https", "ftp", "ftp
 /// What stands in the place of a credential.
 const REDACTED: &str = "<redacted>";
 
+/// The password that stands beside a token in the place of the user.
+const TOKEN_PASSWORD: &str = "x-oauth-basic";
+
 /// A user name and password taken out of an `http` URL, still percent-encoded as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Credential {
@@ -21,10 +24,10 @@ impl Credential {
     /// left to the rule for URLs.
     pub(super) fn secrets(&self) -> Vec<String> {
         let mut all = vec![self.password.clone(), decode(&self.password), encode(&decode(&self.password))];
-        if self.password == "x-oauth-basic" {
+        if self.password == TOKEN_PASSWORD || looks_like_token(&self.user) {
             all.push(self.user.clone());
         }
-        all.retain(|secret| secret.len() > 2 && secret != "x-oauth-basic");
+        all.retain(|secret| secret.len() > 2 && secret != TOKEN_PASSWORD);
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all.dedup();
         all
@@ -65,9 +68,20 @@ fn encode(text: &str) -> String {
     text.bytes().map(escape).collect()
 }
 
-/// The URL as it is shown in the API and in logs: no password, whatever the text looks like.
+/// The URL as it is shown in the API and in logs: no password, whatever the text looks like, and no access token in the
+/// place of the user.
 pub fn sanitise_url(url: &str) -> String {
-    v1_url(&split_credential(url).0)
+    let clean = split_credential(url).0;
+    match clean.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
+        Some((scheme, (user, place))) if looks_like_token(user) => v1_url(&format!("{scheme}://{place}")),
+        _ => v1_url(&clean),
+    }
+}
+
+/// Access tokens are given as the user by some forges' own instructions, and are told by how they begin.
+fn looks_like_token(user: &str) -> bool {
+    const BEGINNINGS: &[&str] = &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "ATATT", "ATBB"];
+    BEGINNINGS.iter().any(|beginning| user.starts_with(beginning))
 }
 
 /// The URL as Flux v1 printed it, for hashing into ownership marks only: for texts that are no valid URL it can contain a
@@ -92,10 +106,9 @@ pub fn redact(text: &str) -> String {
         out.push_str(before);
         let end = after.find(|c: char| c.is_whitespace() || "/'\"<>|".contains(c)).unwrap_or(after.len());
         let (authority, tail) = after.split_at(end);
-        match authority.rsplit_once('@').map(|(info, host)| (info.split_once(':'), host)) {
-            Some((Some((user, _)), host)) => {
-                out.push_str(&format!("{user}@{host}"));
-            }
+        match authority.rsplit_once('@').map(|(info, host)| (info.split_once(':'), info, host)) {
+            Some((_, user, host)) if looks_like_token(user) => out.push_str(host),
+            Some((Some((user, _)), _, host)) => out.push_str(&format!("{user}@{host}")),
             _ => out.push_str(authority),
         }
         rest = tail;
@@ -141,8 +154,8 @@ pub(super) fn split_credential(url: &str) -> (String, Option<Credential>) {
     let Some((user, password)) = info.split_once(':') else { return (url.to_owned(), None) };
     let is_http = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
     let credential = Credential { user: user.to_owned(), password: password.to_owned() };
-    let at = if user.is_empty() { "" } else { "@" };
-    let clean = if is_http { format!("{scheme}://{user}{at}{host}") } else { format!("{scheme}://{user}@{host}") };
+    let is_secret = user.is_empty() || password == TOKEN_PASSWORD || looks_like_token(user);
+    let clean = if is_http && is_secret { format!("{scheme}://{host}") } else { format!("{scheme}://{user}@{host}") };
     (clean, is_http.then_some(credential))
 }
 
@@ -241,6 +254,8 @@ mod tests {
             ("https://example.com:8080/pkg@v1", "https://example.com:8080/pkg@v1"),
             ("user:pw@host:path", "ssh://user@host/path"),
             ("git@host:a@b", "ssh://git@host/a?@b"),
+            ("https://ghp_abc@github.com/x", "https://github.com/x"),
+            ("https://abcdef:x-oauth-basic@github.com/x", "https://github.com/x"),
         ];
         for (url, shown) in table {
             assert_eq!(sanitise_url(url), shown, "{url}");
@@ -267,6 +282,7 @@ mod tests {
         let text = "fatal: unable to access 'https://u:pw@h/x/': 'ssh://git@h/y' http://h:80/@a (see https://a/b)";
         let clean = "fatal: unable to access 'https://u@h/x/': 'ssh://git@h/y' http://h:80/@a (see https://a/b)";
         assert_eq!(redact(text), clean);
+        assert_eq!(redact("at https://ghp_abc:x@h/y"), "at https://h/y");
         assert_eq!(redact_all("token abc123 is bad", &["abc123".to_owned()]), "token <redacted> is bad");
     }
 

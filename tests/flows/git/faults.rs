@@ -134,6 +134,52 @@ async fn a_damaged_mirror_is_replaced_and_removed() {
     assert!(!mirror.exists(), "the damaged one is gone");
 }
 
+/// A file system of a few megabytes, unmounted at the end. Only root can have one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = std::process::Command::new("mount");
+        let status = mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(dir.path()).status();
+        status.is_ok_and(|s| s.success()).then_some(Self(dir))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        rig::run(std::process::Command::new("umount").arg("--lazy").arg(self.0.path()));
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_named_and_used_again_once_there_is_room() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("not tested: mounting a small disk needs root");
+        return;
+    };
+    let remote = rig::Repo::new();
+    let first = remote.write("a", "1").push("first");
+    let scratch = disk.0.path().to_owned();
+    let repo = Daemon::of(&remote).with(|s| s.scratch = scratch.clone()).ready().await;
+    std::fs::write(disk.0.path().join("ballast"), vec![7; 1 << 20]).unwrap();
+    let noise: String = (0..200_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
+    let second = remote.write("big", &noise).push("too big");
+    for _ in 0..4 {
+        let error = repo.refresh().await.unwrap_err().to_string();
+        let expected = format!("the disk with the scratch directory {} is full", scratch.display());
+        assert!(error.contains(&expected), "{error}");
+    }
+    let tree = repo.tree(&repo.resolve(&first).await.unwrap()).await.unwrap();
+    assert_eq!(text(&tree, "a"), "1", "what was read before stays readable");
+    std::fs::remove_file(disk.0.path().join("ballast")).unwrap();
+    remote.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let third = remote.write("a", "3").push("small again");
+    repo.refresh().await.unwrap();
+    assert_eq!(repo.head().await.unwrap().0.as_ref(), third);
+    assert!(repo.resolve(&second).await.is_err());
+}
+
 #[tokio::test]
 async fn locks_and_half_packs_of_a_killed_git_do_not_stop_the_next() {
     let remote = rig::Repo::new();

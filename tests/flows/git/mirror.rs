@@ -178,7 +178,8 @@ async fn ranges_are_filtered_by_path_as_git_log_does() {
         let mut gits: Vec<&str> = gits.lines().collect();
         assert_eq!(ours.first(), gits.first());
         let mut ours = ours;
-        (ours.sort_unstable(), gits.sort_unstable());
+        ours.sort_unstable();
+        gits.sort_unstable();
         assert_eq!(ours, gits, "paths {paths:?}");
     }
     assert_eq!(repo.commits(None, &rev(&head), &[]).await.unwrap().len(), 5);
@@ -240,9 +241,9 @@ async fn a_tree_that_repeats_itself_endlessly_is_refused() {
     let mut tree = remote.git(&["rev-parse", "HEAD:l0"]).trim().to_owned();
     for _ in 0..12 {
         let list: String = (0..10).map(|n| format!("040000 tree {tree}\td{n}\n")).collect();
-        let mktree = format!("printf '%s' \"$1\" | git mktree");
+        let mktree = "printf '%s' \"$1\" | git mktree";
         let mut command = std::process::Command::new("sh");
-        command.current_dir(remote.work()).args(["-c", &mktree, "sh", &list]);
+        command.current_dir(remote.work()).args(["-c", mktree, "sh", &list]);
         tree = rig::run(&mut command).trim().to_owned();
     }
     let bomb = remote.git(&["commit-tree", "-m", "bomb", &tree]).trim().to_owned();
