@@ -80,7 +80,8 @@ pub fn sanitise_url(url: &str) -> String {
 
 /// Access tokens are given as the user by some forges' own instructions, and are told by how they begin.
 fn looks_like_token(user: &str) -> bool {
-    const BEGINNINGS: &[&str] = &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "ATATT", "ATBB"];
+    const BEGINNINGS: &[&str] =
+        &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "ATATT", "ATBB"];
     BEGINNINGS.iter().any(|beginning| user.starts_with(beginning))
 }
 
