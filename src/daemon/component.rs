@@ -117,6 +117,7 @@ impl Component for Daemon {
     }
 
     async fn observe(&self, _cx: &Context, outcome: &Outcome) -> Result<(), operator::Error> {
+        self.shared.metrics.pass(outcome);
         if outcome.reach != Reach::Whole {
             return Ok(());
         }

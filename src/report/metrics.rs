@@ -10,6 +10,9 @@ use prometheus::{
     Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+use crate::apply::{Done, Outcome};
+use crate::plan::Reach;
+
 const SYNC_BUCKETS: [f64; 12] = [0.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 240.0];
 const JOB_BUCKETS: [f64; 12] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0];
 /// Stages reach from a no-change plan of a millisecond to a first apply of minutes.
@@ -19,68 +22,6 @@ const STAGE_BUCKETS: [f64; 12] = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.5, 
 #[derive(Debug, thiserror::Error)]
 #[error("metrics: {0}")]
 pub struct MetricsError(#[from] prometheus::Error);
-
-/// Stages of a pass, as labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Getting commits.
-    Fetch,
-    /// Reading the tree and making objects of it.
-    Generate,
-    /// Reading the cluster.
-    Read,
-    /// Deciding.
-    Plan,
-    /// Writing objects.
-    Apply,
-    /// Deleting objects.
-    Delete,
-    /// Events and status.
-    Report,
-    /// Moving the sync marker.
-    Mark,
-}
-
-impl Stage {
-    /// The label's value.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fetch => "fetch",
-            Self::Generate => "generate",
-            Self::Read => "read",
-            Self::Plan => "plan",
-            Self::Apply => "apply",
-            Self::Delete => "delete",
-            Self::Report => "report",
-            Self::Mark => "mark",
-        }
-    }
-}
-
-/// States of desired objects, as labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectState {
-    /// Live as git has it.
-    Synced,
-    /// Could not be applied.
-    Failed,
-    /// Left alone because it or the settings ask for that.
-    Skipped,
-    /// Its delete waits for approval.
-    Held,
-}
-
-impl ObjectState {
-    /// The label's value.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Synced => "synced",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Held => "held",
-        }
-    }
-}
 
 /// The process's metrics and the registry that holds them. Clones share all values.
 #[derive(Clone, Debug)]
@@ -240,11 +181,6 @@ impl Metrics {
         self.manifests.with_label_values(&["false"]).set(number(failed));
     }
 
-    /// Sets when the last sync ended, as seconds since 1970.
-    pub fn last_sync(&self, unix_seconds: f64, success: bool) {
-        self.last_sync.with_label_values(&[word(success)]).set(unix_seconds);
-    }
-
     /// Counts one job.
     pub fn job(&self, took: Duration, success: bool) {
         self.job.with_label_values(&[word(success)]).observe(took.as_secs_f64());
@@ -276,40 +212,36 @@ impl Metrics {
         self.shed.with_label_values::<&str>(&[]).inc();
     }
 
-    /// Sets how many desired objects are in a state.
-    pub fn objects(&self, state: ObjectState, count: usize) {
-        self.objects.with_label_values(&[state.word()]).set(number(count));
+    /// Counts what a pass came to: objects by state, time by stage, deletes held back, drift put right.
+    pub fn pass(&self, outcome: &Outcome) {
+        for (stage, took) in &outcome.stages {
+            self.stage.with_label_values(&[stage.as_str()]).observe(took.as_secs_f64());
+        }
+        let wrote = |done: &Done| matches!(done, Done::Created | Done::Configured | Done::Recreated);
+        if outcome.reach == Reach::Drift {
+            let corrected = outcome.results.iter().filter(|r| wrote(&r.done)).count();
+            self.drift.with_label_values::<&str>(&[]).inc_by(corrected as u64);
+            return;
+        }
+        for (state, count) in states(outcome) {
+            self.objects.with_label_values(&[state]).set(number(count));
+        }
+        let held = outcome.held.as_ref().map_or(0, |held| held.deletes.len());
+        self.gc_held.with_label_values::<&str>(&[]).set(number(held));
+        if let Some(ended) = outcome.ended {
+            let seconds = ended.as_second() as f64;
+            self.last_sync.with_label_values(&[word(outcome.is_success())]).set(seconds);
+        }
     }
 
-    /// Counts one stage of a pass.
-    pub fn stage(&self, stage: Stage, took: Duration) {
-        self.stage.with_label_values(&[stage.word()]).observe(took.as_secs_f64());
-    }
-
-    /// Counts requests to the API server. An unknown verb counts as `other`; the status becomes its class (`2xx`), or
-    /// `none` when there was no answer.
-    pub fn api_requests(&self, verb: &str, status: Option<u16>, count: u64) {
+    /// Counts a request to the API server. An unknown verb counts as `other`; the status becomes its class (`2xx`), or
+    /// `none` when there was no answer, which is status 0.
+    pub fn api_request(&self, verb: &str, status: u16) {
         const VERBS: [&str; 9] = ["apply", "create", "delete", "get", "list", "patch", "update", "watch", "discovery"];
+        const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
         let verb = VERBS.iter().find(|known| known.eq_ignore_ascii_case(verb)).unwrap_or(&"other");
-        let class = match status.map(|s| s / 100) {
-            Some(1) => "1xx",
-            Some(2) => "2xx",
-            Some(3) => "3xx",
-            Some(4) => "4xx",
-            Some(5) => "5xx",
-            Some(_) | None => "none",
-        };
-        self.api_requests.with_label_values(&[*verb, class]).inc_by(count);
-    }
-
-    /// Sets how many deletes are held back.
-    pub fn gc_held(&self, deletes: usize) {
-        self.gc_held.with_label_values::<&str>(&[]).set(number(deletes));
-    }
-
-    /// Counts objects put back after a foreign change.
-    pub fn drift_corrections(&self, count: u64) {
-        self.drift.with_label_values::<&str>(&[]).inc_by(count);
+        let class = CLASSES.get(usize::from(status / 100)).unwrap_or(&"none");
+        self.api_requests.with_label_values(&[*verb, *class]).inc();
     }
 
     /// Counts one generator command.
@@ -332,6 +264,17 @@ impl Metrics {
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         Ok(out)
     }
+}
+
+/// The states of wanted objects after a whole pass; every state is there, so that a series goes back to zero.
+fn states(outcome: &Outcome) -> [(&'static str, usize); 4] {
+    let count = |is: fn(&Done) -> bool| outcome.results.iter().filter(|r| is(&r.done)).count();
+    [
+        ("synced", count(|d| matches!(d, Done::Created | Done::Configured | Done::Recreated | Done::Unchanged))),
+        ("failed", count(|d| matches!(d, Done::Failed(_)))),
+        ("skipped", count(|d| matches!(d, Done::Skipped(_)))),
+        ("held", count(|d| matches!(d, Done::Held(_)))),
+    ]
 }
 
 fn word(success: bool) -> &'static str {

@@ -20,7 +20,7 @@ pub use event::{
     Detail, Event, EventCommit, Includes, PolicyEvent, Release, ResourceError, SyncReport, short as short_revision,
 };
 pub use gojson::{DecodeError, first_value, go_json};
-pub use metrics::{Metrics, MetricsError, ObjectState, Stage};
+pub use metrics::{Metrics, MetricsError};
 pub use types::{
     Container, ControllerStatus, Fingerprint, GitConfig, GitRemote, ImageInfo, JobResult, JobState, JobStatus,
     PublicKey, ReadOnly, null_when_empty,

@@ -3,28 +3,50 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::report::{Metrics, ObjectState, Stage};
+use std::sync::Arc;
+
+use crate::apply::{Done, ObjectResult, Outcome, Stage};
+use crate::object::{Gvk, Key};
+use crate::plan::{Reach, Target};
+use crate::report::Metrics;
 
 fn exposition(metrics: &Metrics) -> String {
     String::from_utf8(metrics.expose().unwrap()).unwrap()
+}
+
+fn outcome(reach: Reach) -> Outcome {
+    let key = Key { group: String::new(), kind: "ConfigMap".into(), namespace: None, name: "x".into() };
+    let target = Arc::new(Target {
+        id: key.id(),
+        key,
+        gvk: Gvk::new("v1", "ConfigMap"),
+        class: (2, true),
+        origin: None,
+        want: None,
+    });
+    let result = |done| ObjectResult { target: Arc::clone(&target), done, elapsed: Duration::ZERO, warnings: vec![] };
+    Outcome {
+        reach,
+        results: vec![result(Done::Unchanged), result(Done::Configured), result(Done::Created), result(Done::Deleted)],
+        ended: Some("2026-01-01T00:00:00.5Z".parse().unwrap()),
+        stages: vec![(Stage::Apply, Duration::from_millis(30))],
+        ..Outcome::default()
+    }
 }
 
 fn used() -> Metrics {
     let metrics = Metrics::new("1.2.3").unwrap();
     metrics.sync_duration(true, Duration::from_secs(7));
     metrics.sync_manifests(3, 1);
-    metrics.last_sync(1.5e9, true);
     metrics.job(Duration::from_secs(1), false);
     metrics.queued(Duration::from_millis(200));
     metrics.queue_length(2);
     metrics.git_ready(true);
     metrics.request("GET", "Version", 200, Duration::from_millis(1));
-    metrics.objects(ObjectState::Synced, 3);
-    metrics.stage(Stage::Apply, Duration::from_millis(30));
-    metrics.api_requests("PATCH", Some(200), 3);
-    metrics.api_requests("EXOTIC", None, 1);
-    metrics.gc_held(4);
-    metrics.drift_corrections(1);
+    metrics.pass(&outcome(Reach::Whole));
+    metrics.pass(&outcome(Reach::Drift));
+    metrics.api_request("PATCH", 201);
+    metrics.api_request("EXOTIC", 0);
     metrics.generator(Duration::from_secs(1), true);
     metrics.paused(false);
     metrics.shed();
@@ -53,9 +75,15 @@ fn v1_series_keep_their_names_labels_and_buckets() {
         "flux_daemon_queue_length_count 2",
         "flux_git_ready 1",
         "flux_request_duration_seconds_count{method=\"GET\",route=\"Version\",status_code=\"200\",ws=\"false\"} 1",
-        "fluxd_api_requests_total{code=\"2xx\",verb=\"patch\"} 3",
+        "fluxd_api_requests_total{code=\"2xx\",verb=\"patch\"} 1",
         "fluxd_api_requests_total{code=\"none\",verb=\"other\"} 1",
-        "fluxd_gc_held 4",
+        "fluxd_objects{state=\"synced\"} 3",
+        "fluxd_objects{state=\"failed\"} 0",
+        "fluxd_gc_held 0",
+        "fluxd_drift_corrections_total 2",
+        "fluxd_pass_stage_duration_seconds_bucket{stage=\"apply\",le=\"0.02\"} 0",
+        "fluxd_pass_stage_duration_seconds_count{stage=\"apply\"} 2",
+        "fluxd_last_sync_timestamp_seconds{success=\"true\"} 1767225600",
     ] {
         assert!(text.lines().any(|l| l == line), "missing {line} in\n{text}");
     }
