@@ -29,6 +29,7 @@ use crate::tree::{Revision, Tree};
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -67,6 +68,16 @@ pub struct Loaded {
     pub complete: bool,
 }
 
+/// Hears how long the commands of one `.flux.yaml` took, and whether they succeeded.
+#[derive(Clone)]
+pub struct OnRun(pub Arc<dyn Fn(Duration, bool) + Send + Sync>);
+
+impl std::fmt::Debug for OnRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnRun")
+    }
+}
+
 /// Loads trees, and remembers what may be reused for the next one: parsed files by content, the last output of each
 /// `.flux.yaml`, and the last whole result.
 #[derive(Debug)]
@@ -75,13 +86,20 @@ pub struct Generator {
     parsed: ParsedFiles,
     outputs: outputs::Outputs,
     last: Mutex<Option<(Revision, Loaded)>>,
+    on_run: Option<OnRun>,
 }
 
 impl Generator {
     /// Makes one with nothing remembered.
     pub fn new(settings: Settings) -> Self {
         let parsed = ParsedFiles::new(settings.limits, settings.sops.clone());
-        Self { settings, parsed, outputs: outputs::Outputs::default(), last: Mutex::default() }
+        Self { settings, parsed, outputs: outputs::Outputs::default(), last: Mutex::default(), on_run: None }
+    }
+
+    /// Lets `hook` hear of commands.
+    pub fn on_run(mut self, hook: OnRun) -> Self {
+        self.on_run = Some(hook);
+        self
     }
 
     /// Forgets every output, so that the next load runs all commands, also those whose inputs are declared.

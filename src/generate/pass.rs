@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -196,7 +197,12 @@ impl Pass<'_> {
 
     async fn run_job(&self, job: &Job<'_>, copy: &Path) -> Result<Output, Error> {
         let (generator, name) = (self.generator, job.instance.name.as_str());
-        let bytes = commands::generate(job.instance, copy, &generator.settings, self.stop).await?;
+        let started = Instant::now();
+        let ran = commands::generate(job.instance, copy, &generator.settings, self.stop).await;
+        if let Some(hook) = &generator.on_run {
+            (hook.0)(started.elapsed(), ran.is_ok());
+        }
+        let bytes = ran?;
         let digest = Digest::of(&bytes);
         let objects: Objects = match generator.outputs.same_bytes(name, digest) {
             Some(objects) => objects,
