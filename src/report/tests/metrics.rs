@@ -16,7 +16,14 @@ fn exposition(metrics: &Metrics) -> String {
 
 fn outcome(reach: Reach) -> Outcome {
     let key = Key { group: String::new(), kind: "ConfigMap".into(), namespace: None, name: "x".into() };
-    let target = Arc::new(Target { id: key.id(), key, gvk: Gvk::new("v1", "ConfigMap"), origin: None, want: None });
+    let target = Arc::new(Target {
+        id: key.id(),
+        key,
+        gvk: Gvk::new("v1", "ConfigMap"),
+        class: Target::class_of("", "ConfigMap"),
+        origin: None,
+        want: None,
+    });
     let result = |done| ObjectResult { target: Arc::clone(&target), done, elapsed: Duration::ZERO, warnings: vec![] };
     Outcome {
         reach,
