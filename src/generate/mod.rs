@@ -83,7 +83,7 @@ impl std::fmt::Debug for OnRun {
 #[derive(Debug)]
 pub struct Generator {
     settings: Settings,
-    parsed: ParsedFiles,
+    parsed: Arc<ParsedFiles>,
     outputs: outputs::Outputs,
     last: Mutex<Option<(Revision, Loaded)>>,
     on_run: Option<OnRun>,
@@ -92,7 +92,7 @@ pub struct Generator {
 impl Generator {
     /// Makes one with nothing remembered.
     pub fn new(settings: Settings) -> Self {
-        let parsed = ParsedFiles::new(settings.limits, settings.sops.clone());
+        let parsed = Arc::new(ParsedFiles::new(settings.limits, settings.sops.clone()));
         Self { settings, parsed, outputs: outputs::Outputs::default(), last: Mutex::default(), on_run: None }
     }
 

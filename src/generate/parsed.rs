@@ -75,7 +75,8 @@ impl ParsedFiles {
         Ok(objects)
     }
 
-    fn recall(&self, file: &RawFile) -> Option<Arc<[Arc<Object>]>> {
+    /// What a file gave before, if it is kept.
+    pub(crate) fn recall(&self, file: &RawFile) -> Option<Arc<[Arc<Object>]>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = kept.pass;
         let known = kept.files.get_mut(&(file.path.clone(), file.id))?;

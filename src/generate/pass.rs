@@ -6,19 +6,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, Ready, ready};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use crate::object::{Digest, Object, ObjectSet, Origin};
-use crate::runtime::Stop;
+use crate::runtime::{Stop, scoped};
 use crate::tree::Tree;
 
 use super::discover::{Instance, Source, discover};
 use super::key::{Key, Keys};
 use super::outputs::{Objects, Output};
 use super::{
-    Directive, Error, Export, Generator, LoadErrors, Loaded, Warning, commands, copy, patch, raw_files, read_objects,
+    Directive, Error, Export, Generator, LoadErrors, Loaded, RawFile, ReadError, Warning, commands, copy, patch,
+    raw_files, read_objects,
 };
+
+/// Raw files being read at once.
+const READERS: usize = 64;
 
 /// A load under way.
 pub(super) struct Pass<'a> {
@@ -113,16 +117,46 @@ impl Pass<'_> {
                 "a git submodule, whose content is not part of this repository, is passed over".into(),
             );
         }
-        for file in &found.files {
+        let mut files = stream::iter(found.files).map(|file| self.read_file(file)).buffered(READERS);
+        let mut read = Vec::new();
+        while let Some(objects) = files.next().await {
             if self.stop.is_stopped() {
                 return Err(Error::Stopped);
             }
-            match self.generator.parsed.read(self.tree, file, self.stop).await {
+            let failed = objects.is_err() && self.generator.settings.load_errors == LoadErrors::Stop;
+            read.push(objects);
+            if failed {
+                break;
+            }
+        }
+        drop(files);
+        for objects in read {
+            match objects {
                 Ok(objects) => self.insert_all(&objects)?,
-                Err(e) => self.give_up(e.into())?,
+                Err(e) => self.give_up(e)?,
             }
         }
         Ok(())
+    }
+
+    /// Reads one raw file. Known ones cost no task; the others are read side by side on all cores.
+    fn read_file(
+        &self,
+        file: RawFile,
+    ) -> Either<Ready<Result<Objects, Error>>, BoxFuture<'static, Result<Objects, Error>>> {
+        if let Some(known) = self.generator.parsed.recall(&file) {
+            return Either::Left(ready(Ok(known)));
+        }
+        let (parsed, tree, stop) = (Arc::clone(&self.generator.parsed), self.tree.clone(), self.stop.clone());
+        let reading = async move {
+            let path = file.path.clone();
+            let task = scoped(async move { parsed.read(&tree, &file, &stop).await });
+            match task.await {
+                Ok(read) => read.map_err(Error::from),
+                Err(e) => Err(ReadError::File { path, reason: e.to_string() }.into()),
+            }
+        };
+        Either::Right(reading.boxed())
     }
 
     fn insert_all(&mut self, objects: &[Arc<Object>]) -> Result<(), Error> {

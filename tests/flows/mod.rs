@@ -2,6 +2,7 @@
 
 mod cluster;
 mod deploy;
+mod generators;
 mod git;
 mod rig;
 mod strategic_merge;

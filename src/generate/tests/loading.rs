@@ -163,3 +163,15 @@ async fn without_manifest_generation_no_command_runs() {
     let tree = tree("1", &[(".flux.yaml", &generators(&["exit 1"])), ("a.yaml", &a)]);
     assert_eq!(ids(&load_with(&Generator::new(settings), &tree).await.unwrap()), ["ns:configmap/a"]);
 }
+
+#[tokio::test]
+async fn uses_of_one_file_never_run_at_once_because_they_share_its_scripts() {
+    let line = "mkdir ../lock && for i in 1 2 3 4 5 6 7 8 9; do ls / > ../lock/x; done && rm -r ../lock && echo \"kind: $(basename $PWD)\"";
+    let flux = generators(&[line]);
+    let dirs = (0..8).map(|i| format!("envs/d{i}")).collect::<Vec<_>>();
+    let keeps = dirs.iter().map(|d| format!("{d}/keep")).collect::<Vec<_>>();
+    let mut files = vec![("envs/.flux.yaml", flux.as_str())];
+    files.extend(keeps.iter().map(|keep| (keep.as_str(), "")));
+    let loaded = load(&dirs.iter().map(String::as_str).collect::<Vec<_>>(), &files).await.unwrap();
+    assert_eq!(loaded.objects.len(), 8);
+}
