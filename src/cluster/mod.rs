@@ -16,6 +16,8 @@ mod read;
 mod request;
 mod settings;
 mod takeover;
+#[cfg(test)]
+mod tests;
 mod values;
 mod watch;
 mod write;

@@ -371,7 +371,7 @@ async fn reads_keep_to_the_allowed_namespaces() {
     let places: BTreeSet<_> =
         cluster.live().all().iter().filter_map(|o| o.namespace.as_deref().map(str::to_owned)).collect();
     assert_eq!(places, BTreeSet::from([seen.clone()]));
-    assert_eq!(cluster.namespaces(soon()).await.unwrap(), [seen.clone()]);
+    assert_eq!(cluster.namespaces(soon()).await.unwrap(), std::slice::from_ref(&seen));
     let workloads = cluster.workloads(None, soon()).await.unwrap();
     let places: BTreeSet<_> = workloads.iter().filter_map(|w| w["metadata"]["namespace"].as_str()).collect();
     assert_eq!(places, BTreeSet::from([seen.as_str()]));
