@@ -159,11 +159,6 @@ impl Handle {
         services::list(&self.shared, namespace, ids).await
     }
 
-    /// Asks for a sync of what is known of git now, without looking at the remote first.
-    pub fn sync_now(&self) {
-        self.shared.request(false);
-    }
-
     /// Starts an update. Of v1's updates this release knows `sync`.
     ///
     /// # Errors

@@ -65,6 +65,11 @@ pub trait Api: Clone + Send + Sync + 'static {
     /// # Errors
     /// When no operator runs yet.
     fn resume(&self) -> Result<(), ApiError>;
+    /// Asks for a sync of what is known of git.
+    ///
+    /// # Errors
+    /// When no operator runs yet.
+    fn sync_now(&self) -> Result<(), ApiError>;
     /// Since when it is paused.
     fn paused_since(&self) -> Option<Timestamp>;
 }

@@ -100,6 +100,11 @@ impl Api for Handle {
         Ok(())
     }
 
+    fn sync_now(&self) -> Result<(), ApiError> {
+        running(self)?.request();
+        Ok(())
+    }
+
     fn paused_since(&self) -> Option<Timestamp> {
         self.operator()?.paused_since()
     }

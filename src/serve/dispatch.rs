@@ -190,7 +190,8 @@ async fn route<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response
         | Endpoint::Deletes
         | Endpoint::Approve
         | Endpoint::Pause
-        | Endpoint::Resume => ours::answer(&service.api, call).await,
+        | Endpoint::Resume
+        | Endpoint::SyncNow => ours::answer(&service.api, call).await,
         _ => v1::answer(&service.api, call).await,
     }
 }

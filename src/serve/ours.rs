@@ -42,6 +42,10 @@ pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response,
             api.resume()?;
             ok(&pause_view(api))
         }
+        Endpoint::SyncNow => {
+            api.sync_now()?;
+            Ok(answer::empty(StatusCode::ACCEPTED))
+        }
         _ => Err(super::v1::no_such_route(call.route.path)),
     }
 }

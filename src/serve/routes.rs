@@ -33,6 +33,8 @@ pub(super) enum Endpoint {
     Approve,
     Pause,
     Resume,
+    /// Asks for a sync.
+    SyncNow,
     OpenApi,
     Metrics,
     Live,
@@ -102,6 +104,7 @@ routes! {
     POST "/api/fluxd/v1/deletes/{digest}/approve", "ApproveDeletes", [] [], Approve, "Lets the held deletes of a digest through.";
     POST "/api/fluxd/v1/pause", "Pause", [] [], Pause, "Starts no sync any more until resumed.";
     POST "/api/fluxd/v1/resume", "Resume", [] [], Resume, "Ends a pause and syncs.";
+    POST "/api/fluxd/v1/sync", "SyncNow", [] [], SyncNow, "Syncs what is known of git, without looking at the remote first.";
     GET "/api/fluxd/v1/openapi.json", "OpenAPI", [] [], OpenApi, "This document.";
     GET "/metrics", "Metrics", [] [], Metrics, "Metrics in the Prometheus text format.";
     GET "/healthz", "Live", [] [], Live, "Answers 200 unless a stage is past its deadline.";

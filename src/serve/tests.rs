@@ -145,6 +145,11 @@ impl Api for Fake {
         Ok(())
     }
 
+    fn sync_now(&self) -> Result<(), ApiError> {
+        self.note("sync now");
+        Ok(())
+    }
+
     fn paused_since(&self) -> Option<Timestamp> {
         *self.paused.lock().unwrap()
     }
