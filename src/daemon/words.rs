@@ -25,7 +25,8 @@ pub(super) fn log_outcome(outcome: &Outcome) {
     log_skipped(outcome);
     let (ok, _) = applied(outcome);
     if outcome.changed() {
-        let took = outcome.started.zip(outcome.ended).map(|(from, to)| format!("{}ms", to.duration_since(from).as_millis()));
+        let took =
+            outcome.started.zip(outcome.ended).map(|(from, to)| format!("{}ms", to.duration_since(from).as_millis()));
         let took = took.unwrap_or_default();
         tracing::info!(component = "cluster", method = "Sync", cmd = "apply", args = "", count = ok, took, "{outcome}");
     }
