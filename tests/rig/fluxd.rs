@@ -1,7 +1,8 @@
 //! The built `fluxd` as a process: started with a home directory of its own, its log kept, its API and metrics read.
 
 use super::controlplane::{ControlPlane, source_root};
-use super::processes::{Process, free_port, run};
+use super::processes::{Process, free_port};
+use super::tools::tool;
 use super::{Reply, Repo, eventually, request};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -188,7 +189,7 @@ impl FluxdBuilder {
     /// Runs the original fluxd 1.25.4 in its place, which needs kubectl and finds it on the plane's `PATH`.
     #[must_use]
     pub fn original(self) -> Self {
-        let program = tools("flux-v1").join("fluxd");
+        let program = tool("flux-v1", "fluxd");
         self.program(&program).args(&["--memcached-service=", "--registry-disable-scanning"])
     }
 
@@ -251,12 +252,6 @@ impl FluxdBuilder {
         }
         Fluxd { process, log, port, builder: self }
     }
-}
-
-/// The directory of a set of programs that `scripts/tools` builds.
-#[track_caller]
-pub fn tools(set: &str) -> PathBuf {
-    PathBuf::from(run(Command::new(source_root().join("scripts/tools")).arg(set)).trim())
 }
 
 fn collect(pipe: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>) {

@@ -20,7 +20,7 @@ mod tools;
 mod wait;
 
 pub use controlplane::{ControlPlane, fresh_name};
-pub use fluxd::{Fluxd, FluxdBuilder, Metrics, tools};
+pub use fluxd::{Fluxd, FluxdBuilder, Metrics};
 pub use git::Repo;
 pub use http::{Reply, request};
 pub use processes::{Process, free_port, run};
