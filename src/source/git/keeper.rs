@@ -14,12 +14,24 @@ use crate::runtime::{Stop, blocking};
 
 /// Time between a failed step and the next.
 const RETRY: Duration = Duration::from_secs(10);
-/// After so many failed fetches from a remote that answers, the mirror itself is suspected.
+/// After so many failures that nothing outside explains, the mirror itself is suspected.
 const SUSPECT_AFTER: u32 = 3;
 /// Fetches between two looks at whether the mirror should be packed.
 const PACK_EVERY: u64 = 64;
 /// What every program says when a disk is full.
 const DISK_FULL: &str = "No space left on device";
+/// What git says when the fault is the network's or the server's.
+const REMOTE_AWAY: &[&str] = &[
+    "unable to access",
+    "Could not read from remote repository",
+    "Authentication failed",
+    "could not read Username",
+    "could not read Password",
+    "the remote end hung up",
+    "unable to connect",
+    "RPC failed",
+    "remote:",
+];
 /// What git says when its own files are damaged.
 const DAMAGE: &[&str] = &[
     "not a git repository",
@@ -45,6 +57,19 @@ pub(super) struct Desk {
     failures: u32,
     replace: bool,
     own_ssh: Option<bool>,
+}
+
+impl Desk {
+    /// Decides whether a failure speaks against the mirror itself. That the remote is away, slow, or the disk full, does
+    /// not; but a mirror that fails again and again without such a reason is given up.
+    fn suspect(&mut self, error: &Error) {
+        let text = error.to_string();
+        let is_outside = matches!(error, Error::TimedOut { .. } | Error::Cancelled { .. })
+            || text.contains(DISK_FULL)
+            || REMOTE_AWAY.iter().any(|sign| text.contains(sign));
+        self.failures += u32::from(!is_outside);
+        self.replace |= self.failures >= SUSPECT_AFTER || is_damage(error);
+    }
 }
 
 impl Inner {
@@ -96,7 +121,6 @@ impl Inner {
         }
         let head = self.head_of(&mirror).await?;
         if !self.settings.readonly && !desk.may_write {
-            self.set_state(Status::Cloned, Some("checking for write access".to_owned()));
             mirror.check_write(&git, &head.0, stop).await?;
             desk.may_write = true;
         }
@@ -160,44 +184,47 @@ impl Inner {
                 Arc::new(Mirror::create(directory, &self.remote_url)?)
             }
         };
-        if std::mem::replace(&mut desk.interrupted, true) {
+        let was_interrupted = std::mem::replace(&mut desk.interrupted, true);
+        if was_interrupted {
             mirror.sweep();
         }
         let errand = Errand { git, prefix, stop };
-        let remote = mirror.list_remote(&errand).await?;
-        let fetched = self.fetch_changes(&mirror, &errand, &remote).await;
+        let is_told = self.is_told.swap(false, Ordering::Relaxed) && !is_new && !was_interrupted;
+        let fetched = self.fetch_changes(&mirror, &errand, is_told).await;
         desk.interrupted = fetched.is_err();
-        if let Err(error) = fetched {
-            desk.failures += u32::from(!error.to_string().contains(DISK_FULL));
-            desk.replace |= desk.failures >= SUSPECT_AFTER || is_damage(&error);
-            return Err(error);
+        if let Err(error) = &fetched {
+            desk.suspect(error);
         }
-        desk.failures = 0;
-        desk.replace = false;
-        self.set_default_branch(remote.default_branch.clone());
+        fetched?;
+        (desk.failures, desk.replace) = (0, false);
         if is_new {
             self.set_mirror(Arc::clone(&mirror));
         }
         Ok(mirror)
     }
 
-    /// Fetches if the remote has something else than the mirror.
-    async fn fetch_changes(&self, mirror: &Arc<Mirror>, errand: &Errand<'_>, remote: &Remote) -> Result<(), Error> {
-        let local = mirror.read(Remote::of_mirror).await?;
-        if local != remote.refs {
-            mirror.fetch(errand).await?;
-            if self.fetches.fetch_add(1, Ordering::Relaxed) % PACK_EVERY == PACK_EVERY - 1 {
-                mirror.pack(errand.git, errand.stop).await;
-            }
+    /// Fetches if the remote has something else than the mirror. When someone told that it has, it is not asked first,
+    /// which saves a connection.
+    async fn fetch_changes(&self, mirror: &Arc<Mirror>, errand: &Errand<'_>, is_told: bool) -> Result<(), Error> {
+        if is_told {
+            return self.fetch_now(mirror, errand).await;
         }
-        let branch = remote.default_branch.clone().unwrap_or_else(|| self.branch());
-        mirror
-            .read(move |repository| {
-                repository
-                    .set_head(&format!("refs/heads/{branch}"))
-                    .map_err(|e| Error::Object { what: "HEAD".to_owned(), reason: e.message().to_owned() })
-            })
-            .await
+        let remote = mirror.list_remote(errand).await?;
+        if mirror.read(Remote::of_mirror).await? != remote.refs {
+            self.fetch_now(mirror, errand).await?;
+        }
+        self.set_default_branch(remote.default_branch);
+        let head = format!("refs/heads/{}", self.default_branch().unwrap_or_else(|| self.branch()));
+        let failed = |e: git2::Error| Error::Object { what: "HEAD".to_owned(), reason: e.message().to_owned() };
+        mirror.read(move |repository| repository.set_head(&head).map_err(failed)).await
+    }
+
+    async fn fetch_now(&self, mirror: &Mirror, errand: &Errand<'_>) -> Result<(), Error> {
+        mirror.fetch(errand).await?;
+        if self.fetches.fetch_add(1, Ordering::Relaxed) % PACK_EVERY == PACK_EVERY - 1 {
+            mirror.pack(errand.git, errand.stop).await;
+        }
+        Ok(())
     }
 
     fn status_after(&self, error: &Error) -> Status {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -102,6 +102,8 @@ pub(super) struct Inner {
     pub(super) changes: watch::Sender<u64>,
     pub(super) wake: Notify,
     pub(super) fetches: AtomicU64,
+    /// Whether someone told that the remote has something new.
+    pub(super) is_told: AtomicBool,
     /// Held by whoever changes the mirror or the remote.
     pub(super) desk: tokio::sync::Mutex<Desk>,
     pub(super) files: Files,
@@ -137,6 +139,7 @@ impl Repo {
             changes: watch::channel(0).0,
             wake: Notify::new(),
             fetches: AtomicU64::new(0),
+            is_told: AtomicBool::new(false),
             desk: tokio::sync::Mutex::default(),
             files: Files::default(),
             verified: Checked::default(),
@@ -192,8 +195,9 @@ impl Repo {
         self.inner.fetches.load(Ordering::Relaxed)
     }
 
-    /// Asks for a refresh soon.
+    /// Asks for a refresh soon, because the remote is said to have something new.
     pub fn notify(&self) {
+        self.inner.is_told.store(true, Ordering::Relaxed);
         self.inner.wake.notify_one();
     }
 
@@ -315,6 +319,10 @@ impl Inner {
     pub(super) fn set_mirror(&self, mirror: Arc<Mirror>) {
         self.state().mirror = Some(mirror);
         self.files.forget();
+    }
+
+    pub(super) fn default_branch(&self) -> Option<String> {
+        self.state().default_branch.clone()
     }
 
     pub(super) fn set_default_branch(&self, branch: Option<String>) {

@@ -84,6 +84,21 @@ async fn an_ssh_server_that_stops_answering_is_given_up_and_used_again() {
 }
 
 #[tokio::test]
+async fn a_mirror_without_configuration_is_replaced() {
+    let remote = rig::Repo::new();
+    remote.push("first");
+    let daemon = Daemon::of(&remote);
+    let repo = daemon.ready().await;
+    let [mirror] = mirrors(&daemon.settings.scratch).try_into().unwrap();
+    std::fs::write(mirror.join("config"), "").unwrap();
+    let mut tries = 0;
+    while repo.refresh().await.is_err() {
+        tries += 1;
+        assert!(tries < 5, "{:?}", repo.status());
+    }
+}
+
+#[tokio::test]
 async fn a_scratch_directory_that_was_wiped_is_made_again() {
     let remote = rig::Repo::new();
     let head = remote.write("a", "1").push("first");
