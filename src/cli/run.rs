@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::daemon::{Daemon, Parts, open_key_ring};
-use crate::generate::Generator;
+use crate::generate::{Generator, OnRun};
 use crate::operator::{Operator, reads::Reads};
 use crate::report::Metrics;
 use crate::runtime::{Election, ElectionSettings, Scoped, Stop, TaskError, TaskFailure, Tasks, process, scoped};
@@ -163,10 +163,13 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     let Connected { client, reads, keys } = connected;
     let (repo, bound) = (Repo::new(settings.git), settings.operator.deadline);
     let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
-    let generator = Generator::new(settings.generate);
+    let (commands, requests) = (Arc::clone(&metrics), Arc::clone(&metrics));
+    let on_run = OnRun(Arc::new(move |took, success| commands.generator(took, success)));
+    let generator = Generator::new(settings.generate).on_run(on_run);
     let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics, keys };
     let (daemon, handle) = Daemon::new(parts);
-    let mut operator = Operator::new(daemon, settings.operator, client.clone());
+    let mut operator = Operator::new(daemon, settings.operator, client.clone())
+        .on_request(Arc::new(move |verb, status| requests.api_request(verb, status)));
     handle.attach(operator.handle());
     let mut release = None;
     if let Some(election) = settings.leader_election {

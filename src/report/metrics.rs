@@ -27,6 +27,13 @@ pub struct MetricsError(#[from] prometheus::Error);
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
+    v1: V1,
+    own: Own,
+}
+
+/// What v1 had.
+#[derive(Clone, Debug)]
+struct V1 {
     sync: HistogramVec,
     manifests: IntGaugeVec,
     job: HistogramVec,
@@ -35,6 +42,11 @@ pub struct Metrics {
     git_ready: IntGaugeVec,
     request: HistogramVec,
     scrapes: IntCounterVec,
+}
+
+/// What it had not.
+#[derive(Clone, Debug)]
+struct Own {
     objects: IntGaugeVec,
     stage: HistogramVec,
     api_requests: IntCounterVec,
@@ -75,16 +87,10 @@ impl Builder {
     }
 }
 
-impl Metrics {
-    /// Makes all metrics; `version` becomes a label of `fluxd_build_info`.
-    ///
-    /// # Errors
-    /// When two definitions clash.
-    pub fn new(version: &str) -> Result<Self, MetricsError> {
-        let build = Builder(Registry::new());
-        build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+impl V1 {
+    fn new(build: &Builder) -> Result<Self, prometheus::Error> {
         let default = prometheus::DEFAULT_BUCKETS;
-        let metrics = Self {
+        Ok(Self {
             sync: build.histogram(
                 "flux_daemon_sync_duration_seconds",
                 "Duration of git-to-cluster synchronisation, in seconds.",
@@ -125,6 +131,13 @@ impl Metrics {
                 "Total number of scrapes by HTTP status code.",
                 &["code"],
             )?,
+        })
+    }
+}
+
+impl Own {
+    fn new(build: &Builder) -> Result<Self, prometheus::Error> {
+        Ok(Self {
             objects: build.gauge(
                 "fluxd_objects",
                 "Number of desired objects by state at the last pass.",
@@ -164,73 +177,84 @@ impl Metrics {
                 &[],
             )?,
             build: build.gauge("fluxd_build_info", "Always 1; the version is a label.", &["version"])?,
-            registry: build.0,
-        };
-        metrics.build.with_label_values(&[version]).set(1);
+        })
+    }
+}
+
+impl Metrics {
+    /// Makes all metrics; `version` becomes a label of `fluxd_build_info`.
+    ///
+    /// # Errors
+    /// When two definitions clash.
+    pub fn new(version: &str) -> Result<Self, MetricsError> {
+        let build = Builder(Registry::new());
+        build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        let metrics = Self { v1: V1::new(&build)?, own: Own::new(&build)?, registry: build.0 };
+        metrics.own.build.with_label_values(&[version]).set(1);
         Ok(metrics)
     }
 
     /// Counts one sync.
     pub fn sync_duration(&self, success: bool, took: Duration) {
-        self.sync.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+        self.v1.sync.with_label_values(&[word(success)]).observe(took.as_secs_f64());
     }
 
     /// Sets how many manifests were applied and how many failed at the last sync.
     pub fn sync_manifests(&self, applied: usize, failed: usize) {
-        self.manifests.with_label_values(&["true"]).set(number(applied));
-        self.manifests.with_label_values(&["false"]).set(number(failed));
+        self.v1.manifests.with_label_values(&["true"]).set(number(applied));
+        self.v1.manifests.with_label_values(&["false"]).set(number(failed));
     }
 
     /// Counts one job.
     pub fn job(&self, took: Duration, success: bool) {
-        self.job.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+        self.v1.job.with_label_values(&[word(success)]).observe(took.as_secs_f64());
     }
 
     /// Counts how long one job waited for its turn.
     pub fn queued(&self, waited: Duration) {
-        self.queue.with_label_values::<&str>(&[]).observe(waited.as_secs_f64());
+        self.v1.queue.with_label_values::<&str>(&[]).observe(waited.as_secs_f64());
     }
 
     /// Sets how many jobs wait.
     pub fn queue_length(&self, jobs: usize) {
-        self.queue_length.with_label_values::<&str>(&[]).set(number(jobs));
+        self.v1.queue_length.with_label_values::<&str>(&[]).set(number(jobs));
     }
 
     /// Sets whether the repository is ready.
     pub fn git_ready(&self, ready: bool) {
-        self.git_ready.with_label_values::<&str>(&[]).set(ready.into());
+        self.v1.git_ready.with_label_values::<&str>(&[]).set(ready.into());
     }
 
     /// Counts one HTTP request; `route` is the route's name, never a path that a client chose.
     pub fn request(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
         let status = status.to_string();
-        self.request.with_label_values(&[method, route, &status, "false"]).observe(took.as_secs_f64());
+        self.v1.request.with_label_values(&[method, route, &status, "false"]).observe(took.as_secs_f64());
     }
 
     /// Counts one HTTP request refused under load.
     pub fn shed(&self) {
-        self.shed.with_label_values::<&str>(&[]).inc();
+        self.own.shed.with_label_values::<&str>(&[]).inc();
     }
 
     /// Counts what a pass came to: objects by state, time by stage, deletes held back, drift put right.
     pub fn pass(&self, outcome: &Outcome) {
         for (stage, took) in &outcome.stages {
-            self.stage.with_label_values(&[stage.as_str()]).observe(took.as_secs_f64());
+            self.own.stage.with_label_values(&[stage.as_str()]).observe(took.as_secs_f64());
         }
         let wrote = |done: &Done| matches!(done, Done::Created | Done::Configured | Done::Recreated);
         if outcome.reach == Reach::Drift {
             let corrected = outcome.results.iter().filter(|r| wrote(&r.done)).count();
-            self.drift.with_label_values::<&str>(&[]).inc_by(corrected as u64);
+            self.own.drift.with_label_values::<&str>(&[]).inc_by(corrected as u64);
             return;
         }
         for (state, count) in states(outcome) {
-            self.objects.with_label_values(&[state]).set(number(count));
+            self.own.objects.with_label_values(&[state]).set(number(count));
         }
         let held = outcome.held.as_ref().map_or(0, |held| held.deletes.len());
-        self.gc_held.with_label_values::<&str>(&[]).set(number(held));
+        self.own.gc_held.with_label_values::<&str>(&[]).set(number(held));
         if let Some(ended) = outcome.ended {
             let seconds = ended.as_second() as f64;
-            self.last_sync.with_label_values(&[word(outcome.is_success())]).set(seconds);
+            self.own.last_sync.with_label_values(&[word(outcome.is_success())]).set(seconds);
         }
     }
 
@@ -241,17 +265,17 @@ impl Metrics {
         const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
         let verb = VERBS.iter().find(|known| known.eq_ignore_ascii_case(verb)).unwrap_or(&"other");
         let class = CLASSES.get(usize::from(status / 100)).unwrap_or(&"none");
-        self.api_requests.with_label_values(&[*verb, *class]).inc();
+        self.own.api_requests.with_label_values(&[*verb, *class]).inc();
     }
 
     /// Counts one generator command.
     pub fn generator(&self, took: Duration, success: bool) {
-        self.generator.with_label_values(&[word(success)]).observe(took.as_secs_f64());
+        self.own.generator.with_label_values(&[word(success)]).observe(took.as_secs_f64());
     }
 
     /// Sets whether synchronisation is paused.
     pub fn paused(&self, paused: bool) {
-        self.paused.with_label_values::<&str>(&[]).set(paused.into());
+        self.own.paused.with_label_values::<&str>(&[]).set(paused.into());
     }
 
     /// All series in the Prometheus text format, this scrape counted.
@@ -259,7 +283,7 @@ impl Metrics {
     /// # Errors
     /// When a collector yields what cannot be written.
     pub fn expose(&self) -> Result<Vec<u8>, MetricsError> {
-        self.scrapes.with_label_values(&["200"]).inc();
+        self.v1.scrapes.with_label_values(&["200"]).inc();
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         Ok(out)

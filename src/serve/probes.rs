@@ -39,6 +39,8 @@ fn verdict(complaints: &[String]) -> Response {
 }
 
 pub(super) fn metrics(api: &impl Api) -> Result<Response, ApiError> {
-    let text = api.metrics().expose().map_err(|e| ApiError::server("metrics could not be written", e.to_string()))?;
+    let metrics = api.metrics();
+    metrics.paused(api.paused_since().is_some());
+    let text = metrics.expose().map_err(|e| ApiError::server("metrics could not be written", e.to_string()))?;
     Ok(answer::with_body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
 }
