@@ -39,7 +39,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) enum Node {
     Scalar(Scalar),
-    Seq { elements: Vec<(Vec<String>, Node)> },
+    Seq { elements: Vec<(Vec<String>, Self)> },
     Map { entries: Vec<Entry>, flow_end: Option<usize> },
 }
 

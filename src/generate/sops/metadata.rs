@@ -43,6 +43,19 @@ pub(super) struct Group {
     hckms: Vec<IgnoredAny>,
 }
 
+impl Group {
+    fn services(&self) -> impl Iterator<Item = &'static str> {
+        let counted = [
+            ("AWS KMS", self.kms.len()),
+            ("GCP KMS", self.gcp_kms.len()),
+            ("Azure Key Vault", self.azure_kv.len()),
+            ("HashiCorp Vault", self.hc_vault.len()),
+            ("Huawei Cloud KMS", self.hckms.len()),
+        ];
+        counted.into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name)
+    }
+}
+
 /// The data key, encrypted for an age recipient.
 #[derive(Debug, Deserialize)]
 pub(super) struct AgeKey {
@@ -105,14 +118,9 @@ impl Metadata {
 
     /// Names of the key services among the recipients.
     pub(super) fn services(&self) -> Vec<&'static str> {
-        let has = |count: fn(&Group) -> usize| self.groups.iter().any(|group| count(group) > 0);
-        let all: [(&str, fn(&Group) -> usize); 5] = [
-            ("AWS KMS", |g| g.kms.len()),
-            ("GCP KMS", |g| g.gcp_kms.len()),
-            ("Azure Key Vault", |g| g.azure_kv.len()),
-            ("HashiCorp Vault", |g| g.hc_vault.len()),
-            ("Huawei Cloud KMS", |g| g.hckms.len()),
-        ];
-        all.into_iter().filter(|(_, count)| has(*count)).map(|(name, _)| name).collect()
+        let mut found: Vec<&'static str> = self.groups.iter().flat_map(Group::services).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 }

@@ -31,7 +31,7 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Cow<'static, str>, YamlError> {
     let error = || YamlError { line: 1, message: "invalid UTF-16".into() };
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         return Err(error());
     }
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();

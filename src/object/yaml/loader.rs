@@ -1,5 +1,6 @@
 //! Parser events into JSON values, within the bounds. What a scalar means is decided in `scalar`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -17,6 +18,7 @@ const MAX_DEPTH: usize = 120;
 
 /// The documents of a stream, one after the other; it ends after the first error.
 pub struct Documents<'t> {
+    text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
     dialect: Dialect,
     limits: Limits,
@@ -58,6 +60,7 @@ impl<'t> Documents<'t> {
     pub fn new(text: &'t str, dialect: Dialect, limits: &Limits) -> Self {
         let limits = Limits { depth: limits.depth.min(MAX_DEPTH), ..*limits };
         Self {
+            text,
             parser: Parser::new_from_str_with_options(text, parser_options(&limits)),
             dialect,
             limits,
@@ -74,11 +77,31 @@ impl<'t> Documents<'t> {
         loop {
             match self.parser.next_event() {
                 Some(Ok((Event::Comment(..), _))) => {}
+                Some(Ok((Event::Scalar(text, style, anchor, tag), span))) => {
+                    let text = self.without_added_line_end(text, style, &span);
+                    return Ok((Event::Scalar(text, style, anchor, tag), span));
+                }
                 Some(Ok(event)) => return Ok(event),
                 Some(Err(e)) => return Err(fail(e.marker().line(), e.info())),
                 None => return Ok((Event::StreamEnd, Span::default())),
             }
         }
+    }
+
+    /// A block scalar that ends with the stream has no line end that the stream does not have: go-yaml adds none, our
+    /// parser does.
+    fn without_added_line_end(&self, text: Cow<'t, str>, style: ScalarStyle, span: &Span) -> Cow<'t, str> {
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        if !is_block || span.end.byte_offset() != Some(self.text.len()) {
+            return text;
+        }
+        let source = self.text.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let content = source.trim_start();
+        let Some(body) = text.strip_suffix('\n') else { return text };
+        let last = body.rsplit('\n').next().unwrap_or_default();
+        let holds_content = !content.is_empty() && last.ends_with(content);
+        let holds_blanks = !last.is_empty() && source.ends_with(last);
+        if holds_content || holds_blanks { Cow::Owned(body.to_owned()) } else { text }
     }
 
     fn next_document(&mut self) -> Result<Option<Document>, YamlError> {

@@ -51,6 +51,23 @@ fn plain_scalars_mean_what_flux_v1_and_kubectl_take_them_for() {
 }
 
 #[test]
+fn a_text_that_ends_with_the_stream_gets_no_line_end_that_is_not_there() {
+    for (text, want) in [
+        ("v: |\n  a\n  b", "a\nb"),
+        ("v: |\n  a\n  b\n", "a\nb\n"),
+        ("v: |+\n  a", "a"),
+        ("v: |-\n  a", "a"),
+        ("v: >\n  a\n  b", "a b"),
+        ("v: |\n  a\n  ", "a\n"),
+        ("v: |\n  a\n     ", "a\n   "),
+        ("v: |\n  a\n# b", "a\n"),
+        ("v: |\r\n  a\r\n  b", "a\nb"),
+    ] {
+        assert_eq!(one(text), json!({ "v": want }), "{text:?}");
+    }
+}
+
+#[test]
 fn keys_that_look_like_other_things_become_texts() {
     assert_eq!(one("y: 1\noff: 2\n0777: 3\n1.50: 4\n"), json!({"true": 1, "false": 2, "511": 3, "1.5": 4}));
     assert_eq!(refusal("~: 1\n", Limits::default()), "yaml: line 1: null is no usable mapping key; quote it");
