@@ -13,4 +13,5 @@ mod flows;
 mod fuzz_corpus;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
 mod rig;
+mod sops_reference;
 mod yaml_reference;
