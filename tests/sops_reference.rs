@@ -35,8 +35,13 @@ impl Home {
     }
 
     fn run(&self, program: &str, args: &[&str]) -> String {
-        let output =
-            Command::new(program).args(args).env_clear().envs(self.env()).current_dir(self.dir.path()).output().unwrap();
+        let output = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(self.env())
+            .current_dir(self.dir.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -58,7 +63,8 @@ impl Drop for Home {
 }
 
 fn age_identity() -> (String, String) {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sops/age-key.txt")).unwrap();
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sops/age-key.txt")).unwrap();
     let recipient = text.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap().to_owned();
     (text, recipient)
 }
@@ -70,13 +76,19 @@ fn what_sops_encrypts_now_is_decrypted() {
     let sealed = home.run("sops", &["--encrypt", "--age", &recipient, "plain.yaml"]);
     assert!(!sealed.contains("hunter2"));
     let opened = home.open(&sealed, SopsKeys { age, ..SopsKeys::default() }).unwrap();
-    assert!(opened.starts_with("kind: \"Secret\"\nmetadata:\n    name: \"x\"\nstringData:\n    password: \"hunter2\"\n"), "{opened}");
+    assert!(
+        opened.starts_with("kind: \"Secret\"\nmetadata:\n    name: \"x\"\nstringData:\n    password: \"hunter2\"\n"),
+        "{opened}"
+    );
 }
 
 #[test]
 fn a_key_that_only_the_gpg_ring_holds_is_asked_there() {
     let home = Home::new();
-    home.run("gpg", &["--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "a@b.c", "rsa2048", "encrypt", "never"]);
+    home.run(
+        "gpg",
+        &["--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "a@b.c", "rsa2048", "encrypt", "never"],
+    );
     let listed = home.run("gpg", &["--list-keys", "--with-colons"]);
     let fingerprint = listed.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap().trim_matches(':').to_owned();
     let sealed = home.run("sops", &["--encrypt", "--pgp", &fingerprint, "plain.yaml"]);
