@@ -4,6 +4,7 @@ mod cluster;
 mod deploy;
 mod generators;
 mod git;
+mod process;
 mod rig;
 mod strategic_merge;
 mod upgrade;
