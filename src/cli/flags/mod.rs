@@ -143,7 +143,7 @@ impl Given {
 
     fn value(&self, name: &str) -> Option<Value> {
         let given = self.values.get(name).cloned();
-        given.or_else(|| table::find(name).and_then(|flag| value::default(flag)))
+        given.or_else(|| table::find(name).and_then(value::default))
     }
 }
 

@@ -1,3 +1,5 @@
+//! The rules of the command line by tables: types, lists, errors, help, deprecations.
+
 use super::*;
 
 fn run(args: &[&str]) -> (Result<Parsed, String>, Vec<String>) {

@@ -1,3 +1,5 @@
+//! From flags to settings: defaults, overrides in order, texts of mistakes.
+
 use std::time::Duration;
 
 use super::super::flags::{Parsed, parse};

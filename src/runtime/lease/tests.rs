@@ -1,3 +1,5 @@
+//! Elections against a small API server in memory, and the decision as a table.
+
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};

@@ -1,3 +1,5 @@
+//! Real children of `/bin/sh` that fork, flood, ignore signals, never end or leave others behind.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
