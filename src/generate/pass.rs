@@ -43,6 +43,9 @@ struct Job<'a> {
     key: Key,
 }
 
+/// What one raw file gave.
+type ReadFile = Result<Objects, Error>;
+
 /// The place of a use among all, and what its commands gave.
 type Ran = (usize, Result<Output, Error>);
 
@@ -140,10 +143,7 @@ impl Pass<'_> {
     }
 
     /// Reads one raw file. Known ones cost no task; the others are read side by side on all cores.
-    fn read_file(
-        &self,
-        file: RawFile,
-    ) -> Either<Ready<Result<Objects, Error>>, BoxFuture<'static, Result<Objects, Error>>> {
+    fn read_file(&self, file: RawFile) -> Either<Ready<ReadFile>, BoxFuture<'static, ReadFile>> {
         if let Some(known) = self.generator.parsed.recall(&file) {
             return Either::Left(ready(Ok(known)));
         }

@@ -66,7 +66,7 @@ fn write(tree: &Tree, dir: &Dir, to: &std::path::Path) -> Result<(), String> {
 }
 
 fn settings(paths: &[&str]) -> Settings {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into();
     Settings {
         paths: paths.iter().map(|p| (*p).to_owned()).collect(),
         manifest_generation: true,
