@@ -76,7 +76,11 @@ impl<C: Component> Operator<C> {
     ///
     /// # Errors
     /// Only when it cannot work at all, such as with a cache file that cannot be used.
-    pub async fn run(self, stop: Stop) -> Result<(), Error> {
+    pub fn run(self, stop: Stop) -> impl Future<Output = Result<(), Error>> + Send {
+        self.start(stop)
+    }
+
+    async fn start(self, stop: Stop) -> Result<(), Error> {
         let reads = self.reads();
         let engine = Engine::new(self.client, self.settings.clone(), self.on_request)?;
         let watched = engine.cluster().clone();

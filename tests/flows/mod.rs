@@ -3,6 +3,7 @@
 mod cluster;
 mod deploy;
 mod generators;
+mod engine;
 mod git;
 mod process;
 mod rig;
