@@ -61,7 +61,8 @@ struct DefinitionVersion {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct DefinitionStatus {
-    conditions: Vec<Condition>,
+    /// A definition made this moment has `null` here.
+    conditions: Option<Vec<Condition>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -83,7 +84,7 @@ struct Event<'a> {
 
 impl Definition {
     fn condition(&self, kind: &str) -> Option<&Condition> {
-        self.status.conditions.iter().find(|c| c.kind == kind)
+        self.status.conditions.iter().flatten().find(|c| c.kind == kind)
     }
 
     /// Whether its kind is served; an error when it never will be.

@@ -122,6 +122,7 @@ impl Handle {
     pub fn pause(&self) {
         let mut state = lock(&self.shared.state);
         state.paused = state.paused.or_else(|| Some(Timestamp::now()));
+        self.shared.wake.notify_one();
     }
 
     /// Ends a pause and asks for a sync.

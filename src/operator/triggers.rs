@@ -111,6 +111,10 @@ impl Triggers {
                     changed.keys
                 }
             };
+            if !self.leads() || lock(&shared.state).paused.is_some() {
+                // The pause (or the loss of leadership) came while we waited; its end brings a whole pass.
+                continue;
+            }
             let admitted = self.contention.admit(keys, Instant::now());
             if !admitted.is_empty() {
                 return Next::Drift(admitted.into_iter().collect());
