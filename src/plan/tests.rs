@@ -41,8 +41,7 @@ fn target(kind: &str, name: &str, annotations: serde_json::Value) -> Arc<Target>
     let origin = Origin { file: "a.yaml".into(), line: 1, generated: false };
     let object = Arc::new(Object::new(&value, origin.clone()).unwrap());
     let own_checksum = object.policies().get("sync-checksum").is_some();
-    let want =
-        Wanted { object, digest: Digest([1; 32]), mark: "sha256.x".into(), checksum: [9; 16], own_checksum };
+    let want = Wanted { object, digest: Digest([1; 32]), mark: "sha256.x".into(), checksum: [9; 16], own_checksum };
     Arc::new(Target {
         id: key.id(),
         class: Target::class_of(&key.group, kind),
@@ -92,7 +91,11 @@ fn an_object_is_left_alone_only_when_it_is_what_we_applied_last() {
     let ignored = target("ConfigMap", "a", json!({ "fluxcd.io/ignore": "true" }));
     assert_eq!(action(&ignored, None, None, false), Action::Skip(SkipReason::IgnoredInFile));
     let copied = target("ConfigMap", "a", json!({ "fluxcd.io/sync-checksum": "copied from the cluster" }));
-    assert_eq!(action(&copied, Some(fits), None, false), Action::Apply(Why::Unrecorded), "its own checksum proves nothing");
+    assert_eq!(
+        action(&copied, Some(fits), None, false),
+        Action::Apply(Why::Unrecorded),
+        "its own checksum proves nothing"
+    );
 }
 
 struct Case {
@@ -181,10 +184,7 @@ fn doubts_keep_everything_that_they_might_concern() {
     case.doubts.kinds.insert((String::new(), "Secret".into()), "reading v1/Secret failed".into());
     assert_eq!(
         case.lines(),
-        [
-            "skip   demo:secret/s (not in git, but kept because reading v1/Secret failed)",
-            "delete demo:configmap/c",
-        ]
+        ["skip   demo:secret/s (not in git, but kept because reading v1/Secret failed)", "delete demo:configmap/c",]
     );
     case.doubts.all = Some("a generator failed".into());
     assert!(case.lines().iter().all(|l| l.ends_with("kept because a generator failed)")), "{:?}", case.lines());

@@ -2,8 +2,8 @@
 
 mod cluster;
 mod deploy;
-mod generators;
 mod engine;
+mod generators;
 mod git;
 mod process;
 mod rig;
