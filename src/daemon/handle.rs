@@ -98,7 +98,7 @@ impl Handle {
         let marker = marker::read(shared).await.map_err(untyped)?;
         let revision = shared.repo.resolve(reference).await.map_err(untyped)?;
         let paths = &shared.settings.paths;
-        let commits = shared.repo.commits(marker.as_ref(), &revision, paths).await.map_err(untyped)?;
+        let commits = shared.commits_since(marker.as_ref(), &revision, paths).await.map_err(untyped)?;
         Ok(commits.into_iter().map(|c| c.revision.to_string()).collect())
     }
 

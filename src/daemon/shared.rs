@@ -120,7 +120,21 @@ impl Shared {
     ) -> Result<Vec<Commit>, git::Error> {
         let everywhere = Vec::new();
         let paths = if self.settings.manifest_generation { &everywhere } else { &self.settings.paths };
-        self.repo.commits(old, new, paths).await
+        self.commits_since(old, new, paths).await
+    }
+
+    /// Commits after `old` up to `new` on the given paths. A marker that the mirror does not know any more, as after a
+    /// force-push, counts as none: then every commit is named rather than none.
+    pub(super) async fn commits_since(
+        &self,
+        old: Option<&Revision>,
+        new: &Revision,
+        paths: &[String],
+    ) -> Result<Vec<Commit>, git::Error> {
+        match self.repo.commits(old, new, paths).await {
+            Err(git::Error::UnknownRevision(_)) if old.is_some() => self.repo.commits(None, new, paths).await,
+            commits => commits,
+        }
     }
 
     /// What the head of the branch wants, for API reads.
