@@ -3,8 +3,17 @@
 //! Every case runs the built `fluxd` against a real control plane and a local git server, both on this machine, and reads
 //! its CPU time and memory from the kernel. A table goes to stdout; nothing is asserted, because speed is not a test.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a program for developers, which prints and stops at the first surprise"
+)]
+
 #[path = "../tests/rig/mod.rs"]
-#[allow(dead_code, reason = "the tests use the rest of the harness")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests use the rest of the harness")]
 mod rig;
 
 mod cases;

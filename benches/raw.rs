@@ -52,11 +52,6 @@ impl Raw {
         self.send(request).await.0
     }
 
-    /// POSTs a JSON body.
-    pub async fn post(&self, path: &str, body: &Value) -> u16 {
-        self.send(self.http.post(format!("{}{path}", self.base)).json(body)).await.0
-    }
-
     /// Applies all bodies with [`IN_FLIGHT`] in flight; returns the time it took.
     pub async fn apply_all(&self, bodies: Vec<(String, Vec<u8>)>) -> Duration {
         let start = Instant::now();

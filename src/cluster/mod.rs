@@ -24,6 +24,7 @@ mod write;
 
 pub use apply::{Applied, ApplyOptions};
 pub use client::{Cluster, ConnectError, client};
+pub use kube::Client;
 pub use error::{Cause, ErrorKind, RequestError};
 pub use holds::Foreign;
 pub use kinds::{KindInfo, Kinds, Unresolved};

@@ -1,6 +1,7 @@
 //! What the API can ask of the daemon. Nothing here waits for a running sync.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::object::{ObjectId, yaml};
 use crate::operator;
@@ -192,7 +193,9 @@ impl Handle {
     /// # Errors
     /// None: a job's failure is the job's.
     pub async fn run_jobs(self, stop: Stop) -> Result<(), operator::Error> {
-        while let Some(id) = self.shared.jobs.next(&stop).await {
+        while let Some((id, waited)) = self.shared.jobs.next(&stop).await {
+            self.shared.metrics.queued(waited);
+            let began = Instant::now();
             let record = |state, revision: &str, error: &str| {
                 self.shared.jobs.record(&id, state, revision, error);
             };
@@ -206,8 +209,11 @@ impl Handle {
             };
             let state = if error.is_none() { JobState::Succeeded } else { JobState::Failed };
             record(state, &revision, error.as_deref().unwrap_or(""));
-            let success = error.is_none();
-            tracing::info!(component = "daemon", jobID = id, state = "done", success, err = error.unwrap_or_default());
+            self.shared.metrics.job(began.elapsed(), error.is_none());
+            match error {
+                None => tracing::info!(component = "daemon", jobID = id, state = "done", success = true),
+                Some(err) => tracing::info!(component = "daemon", jobID = id, state = "done", success = false, err),
+            }
         }
         Ok(())
     }
@@ -222,18 +228,18 @@ impl Handle {
         let head = shared.repo.head().await.map_err(none)?;
         let valid = shared.state().head.clone();
         shared.request(true);
-        match valid.filter(|_| shared.settings.verify_signatures) {
-            Some(valid) if valid != head => {
-                let text = format!(
-                    "The branch HEAD in the git repo is not verified, and fluxd is unable to sync to it. The last \
-                     verified commit was {}. HEAD is {}.",
-                    &valid.0[..8.min(valid.0.len())],
-                    &head.0[..8.min(head.0.len())]
-                );
-                Err((valid.to_string(), text))
-            }
-            _ => Ok(head.to_string()),
+        if !shared.settings.verify_signatures || valid.as_ref() == Some(&head) {
+            return Ok(head.to_string());
         }
+        let valid = valid.map(|v| v.to_string()).unwrap_or_default();
+        let eight = |revision: &str| revision.get(..8).unwrap_or(revision).to_owned();
+        let text = format!(
+            "The branch HEAD in the git repo is not verified, and fluxd is unable to sync to it. The last verified commit \
+             was {}. HEAD is {}.",
+            eight(&valid),
+            eight(&head.0)
+        );
+        Err((valid, text))
     }
 }
 

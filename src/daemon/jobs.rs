@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
 use tokio::sync::Notify;
@@ -29,7 +30,7 @@ pub(super) struct JobLog {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: VecDeque<String>,
+    waiting: VecDeque<(String, Instant)>,
     order: VecDeque<String>,
     fates: HashMap<String, JobStatus>,
 }
@@ -44,23 +45,23 @@ impl JobLog {
         let mut inner = self.lock();
         let result = JobResult { spec: Some(spec), ..JobResult::default() };
         inner.order.push_back(id.to_owned());
-        inner.waiting.push_back(id.to_owned());
+        inner.waiting.push_back((id.to_owned(), Instant::now()));
         inner.fates.insert(id.to_owned(), JobStatus { result, err: String::new(), state: JobState::Queued });
         while inner.order.len() > REMEMBERED {
             if let Some(oldest) = inner.order.pop_front() {
                 inner.fates.remove(&oldest);
-                inner.waiting.retain(|id| *id != oldest);
+                inner.waiting.retain(|(id, _)| *id != oldest);
             }
         }
         drop(inner);
         self.wake.notify_one();
     }
 
-    /// Waits for the next job; `None` once stopped.
-    pub(super) async fn next(&self, stop: &Stop) -> Option<String> {
+    /// Waits for the next job, and tells how long it has waited; `None` once stopped.
+    pub(super) async fn next(&self, stop: &Stop) -> Option<(String, Duration)> {
         loop {
-            if let Some(id) = self.lock().waiting.pop_front() {
-                return Some(id);
+            if let Some((id, since)) = self.lock().waiting.pop_front() {
+                return Some((id, since.elapsed()));
             }
             tokio::select! {
                 () = stop.stopped() => return None,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::apply::{self, Meter, Outcome, Stage, Stopped};
-use crate::cluster::{self, Cluster, OnRequest};
+use crate::cluster::{self, Client, Cluster, OnRequest};
 use crate::object::{GC_MARK_LABEL, Gvk, Key, Object, ObjectId, gc_mark};
 use crate::plan::{self, Candidate, Collect, GcMode, Input, Limit, Live, Managed, Plan, Reach, Target, Uid};
 use crate::runtime::Stop;
@@ -69,7 +69,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the cache file cannot be used.
-    pub fn new(client: kube::Client, settings: Settings, on_request: Option<OnRequest>) -> Result<Self, CacheError> {
+    pub fn new(client: Client, settings: Settings, on_request: Option<OnRequest>) -> Result<Self, CacheError> {
         let requests: Arc<Mutex<BTreeMap<&'static str, u64>>> = Arc::default();
         let cluster = Cluster::new(client, cluster_settings(&settings, Arc::clone(&requests), on_request));
         let mut own: HashSet<ObjectId> = settings.self_objects.iter().cloned().collect();

@@ -248,6 +248,10 @@ fn generate(flags: &Given, env: &Environment, paths: &[String]) -> Result<genera
 /// temporary directory of their own. Not: the service account's token, the deploy key, our mirrors.
 fn sandbox(env: &Environment, variables: &mut BTreeMap<OsString, OsString>) -> Sandbox {
     let temporary = env.scratch().join("fluxd-commands");
+    // A path that does not exist cannot be granted. When it cannot be made, commands say so when they need it.
+    if let Err(error) = std::fs::create_dir_all(&temporary) {
+        tracing::warn!(%error, path = %temporary.display(), "confined generators have no temporary directory");
+    }
     variables.insert("TMPDIR".into(), temporary.clone().into());
     let system = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/opt", "/nix", "/proc", "/dev"];
     let devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
