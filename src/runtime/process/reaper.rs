@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpgrp, getpid, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::descendants::{self, Process};
@@ -51,9 +51,11 @@ pub async fn reap_orphans(stop: Stop) -> io::Result<()> {
 /// library starts (a kubeconfig's credential plugin) share ours and are waited for by that library. An orphan older than
 /// every running command was left by a finished one.
 pub(super) fn sweep() -> bool {
-    let (own, group) = (getpid().as_raw_nonzero().get(), getpgrp().as_raw_nonzero().get());
+    let own = getpid().as_raw_nonzero().get();
+    // Read rather than asked for: as process 1 of a new namespace the group is 0, which the library takes for impossible.
+    let Some(group) = descendants::read(own).map(|p| p.group) else { return false };
     let running = running();
-    let orphans = descendants::all()
+    let orphans = descendants::children(own)
         .into_iter()
         .filter(|p| p.parent == own && p.group != group && !running.contains_key(&p.pid))
         .collect::<Vec<Process>>();
