@@ -24,10 +24,10 @@ mod write;
 
 pub use apply::{Applied, ApplyOptions};
 pub use client::{Cluster, ConnectError, client};
-pub use kube::Client;
 pub use error::{Cause, ErrorKind, RequestError};
 pub use holds::Foreign;
 pub use kinds::{KindInfo, Kinds, Unresolved};
+pub use kube::Client;
 pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
 pub use normalise::normalise;
 pub use read::{MarkedRead, ReadFailure};
