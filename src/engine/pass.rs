@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::apply::{self, Meter, Outcome, Stage, Stopped};
 use crate::cluster::{self, Client, Cluster, OnRequest};
 use crate::object::{GC_MARK_LABEL, Gvk, Key, Object, ObjectId, gc_mark};
-use crate::plan::{self, Candidate, Collect, GcMode, Input, Limit, Live, Managed, Plan, Reach, Target, Uid};
+use crate::plan::{self, Candidate, Collect, Doubts, GcMode, Input, Limit, Live, Managed, Plan, Reach, Target, Uid};
 use crate::runtime::Stop;
 
 use super::probe::{self, Probed};
@@ -172,7 +172,8 @@ impl Engine {
         let mut plan = self.decide(&candidates, want.revision, Reach::Whole, want.force, &probed);
         plan.gc.managed = self.cluster.live().len();
         if self.settings.gc != Gc::Off {
-            self.collect(&mut plan, &candidates, want, until).await;
+            let doubts = self.doubts(want.complete, &probed);
+            self.collect(&mut plan, &candidates, (&doubts, want.approved), until).await;
         }
         Ok((plan, candidates))
     }
@@ -202,9 +203,23 @@ impl Engine {
         })
     }
 
+    /// What must not be concluded from. A failed look at a new object concerns no delete; it still says that reads fail.
+    fn doubts(&self, generated: bool, probed: &Probed) -> Doubts {
+        let mut doubts = self.reading.doubts(generated);
+        if let Some((key, reason)) = probed.failed.iter().next() {
+            doubts.all.get_or_insert_with(|| format!("{key} {reason}"));
+        }
+        doubts
+    }
+
     /// Adds garbage collection. When every live object of ours is wanted there is nothing to look at.
-    async fn collect(&self, plan: &mut Plan, wanted: &[Candidate], want: &Want<'_>, until: Instant) {
-        let doubts = self.reading.doubts(want.complete);
+    async fn collect(
+        &self,
+        plan: &mut Plan,
+        wanted: &[Candidate],
+        (doubts, approved): (&Doubts, &HashSet<Uid>),
+        until: Instant,
+    ) {
         plan.gc.off.clone_from(&doubts.all);
         let live = self.cluster.live().all();
         if plan.matched == live.len() {
@@ -218,10 +233,10 @@ impl Engine {
             mode: if self.settings.gc == Gc::On { GcMode::On } else { GcMode::DryRun },
             limit: limit(self.settings.gc_budget, managed.len()),
             managed: &managed,
-            doubts: &doubts,
+            doubts,
             own: &self.own,
             in_use: &nothing,
-            approved: want.approved,
+            approved,
         };
         let in_use = if collect.mode == GcMode::On && collect.limit != Limit::Off {
             read::in_use(&self.cluster, &plan::deletes(wanted, &collect), until).await

@@ -1,6 +1,6 @@
 //! Patience with other controllers: an object that keeps drifting is put right less and less often.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -25,21 +25,18 @@ struct Fight {
 #[derive(Default)]
 pub(super) struct Contention {
     fights: HashMap<Key, Fight>,
-    waiting: Vec<Key>,
+    waiting: HashSet<Key>,
 }
 
 impl Contention {
     /// Splits keys into those to put right now, returned, and those that wait for their turn.
-    pub(super) fn admit(&mut self, keys: Vec<Key>, now: Instant) -> Vec<Key> {
+    pub(super) fn admit(&mut self, keys: Vec<Key>, now: Instant) -> HashSet<Key> {
         self.fights.retain(|_, fight| now.duration_since(fight.last) < FORGET);
         let waiting = std::mem::take(&mut self.waiting);
-        let mut admitted = Vec::new();
+        let mut admitted = HashSet::new();
         for key in waiting.into_iter().chain(keys) {
             let early = self.fights.get(&key).is_some_and(|fight| fight.not_before > now);
-            let queue = if early { &mut self.waiting } else { &mut admitted };
-            if !early || !queue.contains(&key) {
-                queue.push(key);
-            }
+            if early { self.waiting.insert(key) } else { admitted.insert(key) };
         }
         admitted
     }
@@ -82,7 +79,7 @@ mod tests {
             let began = now;
             if contention.admit(vec![key()], now).is_empty() {
                 now = contention.next().unwrap();
-                assert_eq!(contention.admit(Vec::new(), now), [key()]);
+                assert_eq!(contention.admit(Vec::new(), now), HashSet::from([key()]));
             }
             waits.push(now.duration_since(began).as_secs());
             told.push(contention.corrected(&key(), now));
@@ -99,6 +96,6 @@ mod tests {
             contention.corrected(&key(), now);
         }
         assert!(contention.admit(vec![key()], now).is_empty());
-        assert_eq!(contention.admit(vec![key()], now + FORGET), [key()]);
+        assert_eq!(contention.admit(vec![key()], now + FORGET), HashSet::from([key()]));
     }
 }

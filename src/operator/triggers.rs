@@ -117,7 +117,7 @@ impl Triggers {
             }
             let admitted = self.contention.admit(keys, Instant::now());
             if !admitted.is_empty() {
-                return Next::Drift(admitted.into_iter().collect());
+                return Next::Drift(admitted);
             }
         }
     }
