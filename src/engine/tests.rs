@@ -63,7 +63,10 @@ fn answer(method: &str, path: &str) -> (u16, Value) {
         }
         ("GET", _, Some(_)) if name == "fresh" => {
             let details = json!({ "name": name, "kind": "configmaps" });
-            (404, json!({ "kind": "Status", "code": 404, "reason": "NotFound", "message": "not found", "details": details }))
+            (
+                404,
+                json!({ "kind": "Status", "code": 404, "reason": "NotFound", "message": "not found", "details": details }),
+            )
         }
         ("PATCH", _, Some((.., kind))) if name == "fresh" => (201, json!({ "metadata": metadata(kind, name) })),
         ("GET" | "PATCH", _, Some((.., kind))) => (200, json!({ "metadata": metadata(kind, name) })),
@@ -114,7 +117,8 @@ fn wanted() -> Vec<Arc<Object>> {
     let stays = KINDS.iter().map(|(.., api_version, kind)| (*api_version, *kind, "stays"));
     let all = stays.chain([("v1", "ConfigMap", "fresh")]);
     let object = |(api_version, kind, name): (&str, &str, &str)| {
-        let value = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "demo" } });
+        let value =
+            json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "demo" } });
         let origin = Origin { file: "a.yaml".into(), line: 1, generated: false };
         Arc::new(Object::new(&value, origin).unwrap())
     };
@@ -126,8 +130,7 @@ async fn pass(seed: Option<u32>) -> (Outcome, Seen) {
     let settings = Settings { gc: Gc::On, ..Settings::new(identity()) };
     let mut engine = Engine::new(client(seed, &seen), settings, None).unwrap();
     let (objects, approved) = (wanted(), HashSet::new());
-    let want =
-        Want { objects: &objects, revision: "r", complete: true, force: false, full: true, approved: &approved };
+    let want = Want { objects: &objects, revision: "r", complete: true, force: false, full: true, approved: &approved };
     let passed = engine.pass(&want, Frame { meter: &Meter::default(), stop: &Stop::new() }).await;
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     (passed.outcome, seen)

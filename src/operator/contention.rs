@@ -36,7 +36,11 @@ impl Contention {
         let mut admitted = HashSet::new();
         for key in waiting.into_iter().chain(keys) {
             let early = self.fights.get(&key).is_some_and(|fight| fight.not_before > now);
-            if early { self.waiting.insert(key) } else { admitted.insert(key) };
+            if early {
+                self.waiting.insert(key)
+            } else {
+                admitted.insert(key)
+            };
         }
         admitted
     }
