@@ -6,8 +6,6 @@ mod meter;
 mod object;
 mod outcome;
 mod run;
-#[cfg(test)]
-mod tests;
 
 pub use body::RECREATE_ANNOTATION;
 pub use meter::Meter;
