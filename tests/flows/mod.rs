@@ -5,6 +5,7 @@ mod deploy;
 mod engine;
 mod generators;
 mod git;
+mod in_cluster;
 mod process;
 mod rig;
 mod strategic_merge;

@@ -1,0 +1,95 @@
+//! The daemon as it runs in a pod: its deploy key lives in its secret, its marker may too, and of two replicas one works.
+
+use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, GitSsh, Repo, eventually};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+fn config_map(namespace: &str, value: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\ndata: {{key: {value}}}\n")
+}
+
+fn value(plane: &ControlPlane, namespace: &str) -> Option<String> {
+    plane.get(namespace, "configmap", "a")?["data"]["key"].as_str().map(str::to_owned)
+}
+
+fn secret(plane: &ControlPlane, namespace: &str) -> serde_json::Value {
+    plane.get(namespace, "secret", "flux-git-deploy").expect("the secret exists")
+}
+
+fn quick(builder: FluxdBuilder) -> FluxdBuilder {
+    builder.args(&["--git-poll-interval=1s", "--sync-garbage-collection"])
+}
+
+#[test]
+fn without_a_deploy_key_one_is_made_stored_shown_and_used() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("key");
+    let repo = Repo::new();
+    repo.write("a.yaml", &config_map(&namespace, "one")).push("one object");
+    let server = GitSsh::start(&repo);
+    let builder = quick(Fluxd::against(plane).in_cluster(plane, &namespace));
+    std::fs::create_dir_all(builder.home().join(".ssh")).expect("it is writable");
+    std::fs::write(builder.home().join(".ssh/known_hosts"), server.known_hosts()).expect("it is writable");
+    let url = format!("--git-url={}", server.url());
+    let mut fluxd = builder.args(&[&url, "--git-branch=master", "--ssh-keygen-type=ed25519"]).start();
+    fluxd.wait_until_up();
+
+    let line = fluxd.wait_for_log(&["component=cluster", "identity.pub="]);
+    let logged = line.split("identity.pub=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("quoted").to_owned();
+    let stored = eventually("the key is in the secret", || {
+        let data = secret(plane, &namespace)["data"]["identity.pub"].as_str().map(str::to_owned)?;
+        String::from_utf8(STANDARD.decode(data).ok()?).ok()
+    });
+    assert_eq!(stored.trim(), logged.trim());
+    let shown = fluxd.get("/api/flux/v6/identity.pub").expect("it answers").json();
+    assert_eq!(shown["key"].as_str().map(str::trim), Some(logged.trim()));
+    assert!(shown["fingerprints"]["md5"]["hash"].as_str().is_some_and(|hash| hash.contains(':')), "{shown}");
+
+    // The forge learns the key, as a person would tell it; nothing else is done.
+    server.authorize(&stored);
+    eventually("the object is live", || value(plane, &namespace));
+    assert!(repo.remote_ref("refs/tags/flux-sync").is_some() || {
+        eventually("the marker is pushed with the same key", || repo.remote_ref("refs/tags/flux-sync"));
+        true
+    });
+}
+
+#[test]
+fn the_marker_can_be_kept_in_the_secret_and_survives_a_restart() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("state");
+    let repo = Repo::new();
+    let head = repo.write("a.yaml", &config_map(&namespace, "one")).push("one object");
+    let builder = quick(Fluxd::against(plane).in_cluster(plane, &namespace)).git(&repo);
+    let fluxd = builder.args(&["--sync-state=secret", "--git-readonly"]).start();
+    let marker = || secret(plane, &namespace)["metadata"]["annotations"]["flux.weave.works/sync-hwm"].clone();
+    eventually("the secret names the commit", || (marker() == head.as_str()).then_some(()));
+    assert_eq!(repo.remote_ref("refs/tags/flux-sync"), None, "a read-only repository is not written to");
+    let again = fluxd.kill();
+    let head = repo.write("a.yaml", &config_map(&namespace, "two")).push("two");
+    let _fluxd = again.start();
+    eventually("the new commit is synced", || (value(plane, &namespace)? == "two").then_some(()));
+    eventually("the marker follows", || (marker() == head.as_str()).then_some(()));
+}
+
+#[test]
+fn of_two_replicas_one_works_and_the_other_takes_over() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("leader");
+    let repo = Repo::new();
+    repo.write("a.yaml", &config_map(&namespace, "one")).push("one object");
+    let lease = format!("--leader-elect-namespace={namespace}");
+    let replica = || quick(Fluxd::against(plane)).git(&repo).args(&["--leader-elect", &lease]).start();
+    let first = replica();
+    eventually("the first one works", || value(plane, &namespace));
+    let mut second = replica();
+    second.wait_until_up();
+    eventually("the second one is ready", || second.get("/readyz").filter(|r| r.status == 200));
+    let syncs = |fluxd: &Fluxd| fluxd.metrics().sum("flux_daemon_sync_duration_seconds_count", &[]);
+    assert_eq!(syncs(&second), 0.0, "a follower syncs nothing");
+
+    assert!(first.terminate().success());
+    repo.write("a.yaml", &config_map(&namespace, "two")).push("two");
+    eventually("the second one took over", || (value(plane, &namespace)? == "two").then_some(()));
+    assert!(syncs(&second) >= 1.0);
+}
