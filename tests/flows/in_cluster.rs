@@ -35,7 +35,8 @@ fn without_a_deploy_key_one_is_made_stored_shown_and_used() {
     fluxd.wait_until_up();
 
     let line = fluxd.wait_for_log(&["component=cluster", "identity.pub="]);
-    let logged = line.split("identity.pub=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("quoted").to_owned();
+    let logged =
+        line.split("identity.pub=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("quoted").to_owned();
     let stored = eventually("the key is in the secret", || {
         let data = secret(plane, &namespace)["data"]["identity.pub"].as_str().map(str::to_owned)?;
         String::from_utf8(STANDARD.decode(data).ok()?).ok()
@@ -48,10 +49,12 @@ fn without_a_deploy_key_one_is_made_stored_shown_and_used() {
     // The forge learns the key, as a person would tell it; nothing else is done.
     server.authorize(&stored);
     eventually("the object is live", || value(plane, &namespace));
-    assert!(repo.remote_ref("refs/tags/flux-sync").is_some() || {
-        eventually("the marker is pushed with the same key", || repo.remote_ref("refs/tags/flux-sync"));
-        true
-    });
+    assert!(
+        repo.remote_ref("refs/tags/flux-sync").is_some() || {
+            eventually("the marker is pushed with the same key", || repo.remote_ref("refs/tags/flux-sync"));
+            true
+        }
+    );
 }
 
 #[test]
