@@ -3,6 +3,7 @@
 mod cluster;
 mod deploy;
 mod engine;
+mod faults;
 mod generators;
 mod git;
 mod in_cluster;

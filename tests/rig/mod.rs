@@ -18,6 +18,7 @@ mod processes;
 mod servers;
 mod tools;
 mod wait;
+mod webhook;
 
 pub use controlplane::{ControlPlane, fresh_name};
 pub use fluxd::{Fluxd, FluxdBuilder, Metrics};
@@ -27,3 +28,4 @@ pub use processes::{Process, free_port, run};
 pub use servers::{Answer, GitHttp, GitHttpOptions, GitSsh};
 pub use tools::tool;
 pub use wait::{DEADLINE, eventually, eventually_async};
+pub use webhook::{Verdict, Webhook, configuration};

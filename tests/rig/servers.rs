@@ -198,9 +198,10 @@ fn from_cgi(output: &[u8]) -> Response<Body> {
     response.body(Body::from(body)).expect("git http-backend writes valid headers")
 }
 
-struct TlsListener {
-    socket: tokio::net::TcpListener,
-    acceptor: tokio_rustls::TlsAcceptor,
+/// Accepts TLS connections.
+pub(super) struct TlsListener {
+    pub(super) socket: tokio::net::TcpListener,
+    pub(super) acceptor: tokio_rustls::TlsAcceptor,
 }
 
 impl axum::serve::Listener for TlsListener {
@@ -222,7 +223,8 @@ impl axum::serve::Listener for TlsListener {
     }
 }
 
-fn tls_acceptor(directory: &Path) -> tokio_rustls::TlsAcceptor {
+/// Serves with the files that [`write_certificates`] wrote.
+pub(super) fn tls_acceptor(directory: &Path) -> tokio_rustls::TlsAcceptor {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     let chain = CertificateDer::pem_file_iter(directory.join("server.crt")).expect("openssl wrote it");
@@ -233,7 +235,7 @@ fn tls_acceptor(directory: &Path) -> tokio_rustls::TlsAcceptor {
 }
 
 /// Writes `ca.crt`, and `server.crt` with `server.key` for one host name.
-fn write_certificates(host: &str) -> tempfile::TempDir {
+pub(super) fn write_certificates(host: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let openssl = |args: &[&str]| run(Command::new("openssl").current_dir(directory.path()).args(args));
     let kind = if host.parse::<std::net::IpAddr>().is_ok() { "IP" } else { "DNS" };
