@@ -81,9 +81,12 @@ impl Cluster {
     }
 
     pub(super) fn set_kinds(&self, kinds: Kinds) -> Arc<Kinds> {
-        let kinds = Arc::new(kinds);
-        *lock(&self.inner.kinds) = Arc::clone(&kinds);
-        kinds
+        let mut known = lock(&self.inner.kinds);
+        // The same knowledge stays the same allocation: what others worked out from it stays valid.
+        if **known != kinds {
+            *known = Arc::new(kinds);
+        }
+        Arc::clone(&known)
     }
 
     pub(super) fn set_position(&self, scope: &Scope, version: String) {

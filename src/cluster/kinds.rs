@@ -88,7 +88,7 @@ impl Unresolved {
 }
 
 /// One group and version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct GroupVersion {
     pub(super) version: String,
     /// Why its list of kinds cannot be trusted to be whole.
@@ -97,7 +97,7 @@ pub(super) struct GroupVersion {
 }
 
 /// A snapshot of discovery.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kinds {
     /// Versions of each group, the API server's preferred one first.
     pub(super) groups: HashMap<String, Vec<GroupVersion>>,

@@ -62,6 +62,8 @@ pub struct Engine {
     reading: Reading,
     requests: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     own: HashSet<ObjectId>,
+    /// A kind that we believed in turned out not to be served.
+    kind_missing: bool,
 }
 
 impl Engine {
@@ -82,6 +84,7 @@ impl Engine {
             settings,
             requests,
             own,
+            kind_missing: false,
         })
     }
 
@@ -92,7 +95,8 @@ impl Engine {
 
     /// Whether some wanted object's kind is unknown, or some kind could not be read: worth another look soon.
     pub fn is_unsettled(&self) -> bool {
-        self.reading.is_due() || self.resolver.last().iter().any(|c| is_homeless(c))
+        let kinds = self.cluster.kinds();
+        self.reading.is_due() || self.resolver.last().iter().any(|c| is_homeless(c, &kinds))
     }
 
     /// Plans, and changes nothing.
@@ -101,8 +105,8 @@ impl Engine {
     /// When the cluster could not be read.
     pub async fn plan_only(&mut self, want: &Want<'_>) -> Result<Plan, Stopped> {
         let until = Instant::now() + self.settings.deadline;
-        self.read(want.full, until).await?;
-        self.plan(want, until).await.map(|(plan, _)| plan)
+        let fresh = self.read(want.full, until).await?;
+        self.plan(want, fresh, until).await.map(|(plan, _)| plan)
     }
 
     /// One whole pass.
@@ -111,7 +115,7 @@ impl Engine {
         let until = Instant::now() + self.settings.deadline;
         let planned = book.stage(frame.meter, Stage::Read, self.read(want.full || want.force, until)).await;
         let planned = match planned {
-            Ok(()) => book.stage(frame.meter, Stage::Plan, self.plan(want, until)).await,
+            Ok(fresh) => book.stage(frame.meter, Stage::Plan, self.plan(want, fresh, until)).await,
             Err(stopped) => Err(stopped),
         };
         let passed = match planned {
@@ -152,19 +156,39 @@ impl Engine {
         passed
     }
 
-    async fn read(&mut self, full: bool, until: Instant) -> Result<(), Stopped> {
-        if full || self.reading.is_due() {
+    /// Reads what has to be read before anything may be concluded; answers whether the kinds were asked for anew.
+    async fn read(&mut self, full: bool, until: Instant) -> Result<bool, Stopped> {
+        let mut whole = full || self.reading.is_due();
+        let look = !whole && (self.kind_missing || self.reading.is_broken());
+        if look {
+            let kinds = self.refresh_kinds(until).await?;
+            whole = self.reading.has_healed(&kinds);
+        }
+        if whole {
             self.reading.refresh(&self.cluster, until).await?;
+            self.kind_missing = false;
         }
         // A whole pass looks at every object, so what was reported up to here is dealt with.
         self.cluster.live().take_changed();
-        Ok(())
+        Ok(look || whole)
     }
 
-    async fn plan(&mut self, want: &Want<'_>, until: Instant) -> Result<(Plan, Arc<Vec<Candidate>>), Stopped> {
+    async fn refresh_kinds(&mut self, until: Instant) -> Result<Arc<cluster::Kinds>, Stopped> {
+        let kinds = self.cluster.refresh_kinds(until).await.map_err(|e| Stopped::Read(e.to_string()))?;
+        self.kind_missing = false;
+        Ok(kinds)
+    }
+
+    async fn plan(
+        &mut self,
+        want: &Want<'_>,
+        fresh: bool,
+        until: Instant,
+    ) -> Result<(Plan, Arc<Vec<Candidate>>), Stopped> {
         let mut candidates = self.resolver.resolve(want.objects, &self.cluster);
-        if !want.full && candidates.iter().any(is_homeless) {
-            self.cluster.refresh_kinds(until).await.map_err(|e| Stopped::Read(e.to_string()))?;
+        let kinds = self.cluster.kinds();
+        if !fresh && candidates.iter().any(|c| is_homeless(c, &kinds)) {
+            self.refresh_kinds(until).await?;
             self.resolver.forget();
             candidates = self.resolver.resolve(want.objects, &self.cluster);
         }
@@ -262,6 +286,7 @@ impl Engine {
         if self.records.len() < plan.matched {
             self.adopt(&plan);
         }
+        self.kind_missing |= report.results.iter().filter_map(apply::ObjectResult::failure).any(is_missing_kind);
         book.outcome.stages.extend(report.stages);
         book.outcome.results = report.results;
         book.close(plan, report.stopped)
@@ -296,8 +321,17 @@ impl Engine {
     }
 }
 
-fn is_homeless(candidate: &Candidate) -> bool {
-    matches!(candidate, Candidate::Skipped(_, plan::SkipReason::KindUnknown(_)))
+/// Whether nobody knows the object's kind, for certain or because its group does not answer.
+fn is_homeless(candidate: &Candidate, kinds: &cluster::Kinds) -> bool {
+    match candidate {
+        Candidate::Skipped(_, plan::SkipReason::KindUnknown(_)) => true,
+        Candidate::Rejected(target, _) => kinds.resolve(&target.gvk).is_err(),
+        _ => false,
+    }
+}
+
+fn is_missing_kind(failure: &apply::Failure) -> bool {
+    failure.kind == apply::FailureKind::UnknownKind
 }
 
 fn unread(candidate: &Candidate, probed: &Probed) -> Candidate {

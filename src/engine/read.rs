@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use crate::apply::Stopped;
-use crate::cluster::{Cluster, LiveObject, Mark, MarkedRead};
+use crate::cluster::{Cluster, Kinds, LiveObject, Mark, MarkedRead};
 use crate::object::{Gvk, Key};
 use crate::plan::{Deletes, Doubts, Live};
 
@@ -25,6 +25,18 @@ impl Reading {
     /// Whether every kind has to be read (again) before anything may be concluded.
     pub(super) fn is_due(&self) -> bool {
         self.last.is_none() || self.failing.values().any(|times| *times < BROKEN_AFTER)
+    }
+
+    /// Whether some kind could not be read.
+    pub(super) fn is_broken(&self) -> bool {
+        !self.failing.is_empty()
+    }
+
+    /// Whether a group that did not answer at the last read answers now.
+    pub(super) fn has_healed(&self, kinds: &Kinds) -> bool {
+        let failed = kinds.failed(&[]);
+        let is_down = |gvk: &Gvk| failed.iter().any(|(group_version, _)| *group_version == gvk.api_version());
+        self.failing.keys().any(|(gvk, _)| gvk.kind.is_empty() && !is_down(gvk))
     }
 
     /// Reads the kinds and all marked objects.
