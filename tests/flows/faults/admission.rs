@@ -72,7 +72,16 @@ fn what_belongs_into_a_namespace_that_is_going_follows_when_it_is_made_anew() {
     let error = until_error(&fluxd, ":configmap/c");
     assert!(error.contains("c.yaml:1") && error.contains("being terminated"), "{error}");
 
-    plane.kubectl(&["-n", &going, "patch", "configmap", "a", "--type=merge", "-p", r#"{"metadata":{"finalizers":[]}}"#]);
+    plane.kubectl(&[
+        "-n",
+        &going,
+        "patch",
+        "configmap",
+        "a",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":[]}}"#,
+    ]);
     until_value(plane, &going, "c", "two");
     until_value(plane, &going, "a", "one");
     assert_ne!(uid(plane, "default", "namespace", &going), life);
@@ -129,7 +138,14 @@ fn a_sync_is_complete_although_pods_crash_and_never_become_ready() {
     let mut fluxd = daemon(plane, &repo).start();
     fluxd.wait_until_up();
     until_synced(&repo, &first);
-    let reason = ["-n", ns.as_str(), "get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}"];
+    let reason = [
+        "-n",
+        ns.as_str(),
+        "get",
+        "pods",
+        "-o",
+        "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}",
+    ];
     eventually("the Pods crash", || plane.kubectl(&reason).contains("CrashLoopBackOff").then_some(()));
 
     let head = repo.remove("goes.yaml").write("comes.yaml", &config_map(&ns, "comes", "two")).push("the second");

@@ -1,7 +1,7 @@
 //! What git holds is wrong, empty, or too much: nothing is deleted by mistake, and the way out is told.
 
 use super::{config_map, daemon, marker, until_gone, until_held, until_synced, until_value, value};
-use crate::rig::{ControlPlane, Fluxd, Repo, eventually, run};
+use crate::rig::{ControlPlane, Fluxd, Repo, Verdict, Webhook, eventually, run};
 use std::process::Command;
 
 const BROKEN: &str = "apiVersion: v1\nkind: ConfigMap\n  metadata: {name: broken}\n";
@@ -134,6 +134,34 @@ fn more_deletes_than_the_budget_wait_while_the_rest_of_the_commit_goes_live() {
     assert_eq!(fluxd.post(&format!("/api/fluxd/v1/deletes/{digest}/approve"), "").expect("it answers").status, 202);
     (3..6).for_each(|n| until_gone(plane, &ns, "configmap", &format!("c{n}")));
     assert_eq!(value(plane, &ns, "c0").as_deref(), Some("three"));
+}
+
+#[test]
+fn a_history_that_is_rewritten_during_a_sync_ends_at_the_new_head() {
+    let plane = ControlPlane::shared();
+    let ns = plane.namespace("rewritten");
+    let webhook = Webhook::start(plane, &ns);
+    let repo = Repo::new();
+    repo.write("a.yaml", &config_map(&ns, "a", "one")).write("b.yaml", &config_map(&ns, "b", "one"));
+    let first = repo.push("the first");
+    let mut fluxd = daemon(plane, &repo).start();
+    fluxd.wait_until_up();
+    until_synced(&repo, &first);
+
+    webhook.set(|_, name| if name == "a" { Verdict::Hold } else { Verdict::Allow });
+    repo.write("a.yaml", &config_map(&ns, "a", "two")).write("lost.yaml", &config_map(&ns, "lost", "two"));
+    let lost = repo.push("soon forgotten");
+    fluxd.notify(&repo, &repo.url());
+    webhook.wait_until_held(1);
+    repo.git(&["reset", "-q", "--hard", &first]);
+    let head = repo.write("a.yaml", &config_map(&ns, "a", "three")).push("another second");
+    assert_ne!(head, lost);
+    fluxd.notify(&repo, &repo.url());
+    webhook.set(|_, _| Verdict::Allow);
+    until_synced(&repo, &head);
+    until_value(plane, &ns, "a", "three");
+    until_gone(plane, &ns, "configmap", "lost");
+    assert_eq!(value(plane, &ns, "b").as_deref(), Some("one"));
 }
 
 /// A file system of a few megabytes, unmounted at the end. Only root can have one.

@@ -3,7 +3,9 @@
 //! generator hold the sync at the chosen point, so nothing depends on how fast the machine is.
 
 use super::{config_map, marker, uid, until_gone, until_synced, until_value, value};
-use crate::rig::{Answer, ControlPlane, Fluxd, FluxdBuilder, GitHttp, GitHttpOptions, Repo, Verdict, Webhook, eventually};
+use crate::rig::{
+    Answer, ControlPlane, Fluxd, FluxdBuilder, GitHttp, GitHttpOptions, Repo, Verdict, Webhook, eventually,
+};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 

@@ -11,12 +11,8 @@ use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually};
 use serde_json::Value;
 
 /// Garbage collection on; syncs only at the start, when asked, and to try again.
-const ARGS: &[&str] = &[
-    "--sync-garbage-collection",
-    "--registry-disable-scanning",
-    "--git-poll-interval=1h",
-    "--sync-interval=1h",
-];
+const ARGS: &[&str] =
+    &["--sync-garbage-collection", "--registry-disable-scanning", "--git-poll-interval=1h", "--sync-interval=1h"];
 
 /// A daemon for a repository over `file://`.
 fn daemon(plane: &ControlPlane, repo: &Repo) -> FluxdBuilder {

@@ -10,7 +10,8 @@ fn until_at(repo: &Repo, tag: &str, head: &str) {
 
 /// Both look at every kind again, so that each has seen the other's objects.
 fn sync_fully(fluxd: &Fluxd) {
-    let reply = fluxd.post("/api/flux/v9/update-manifests", r#"{"type":"sync","cause":{"Message":"","User":""},"spec":{}}"#);
+    let reply =
+        fluxd.post("/api/flux/v9/update-manifests", r#"{"type":"sync","cause":{"Message":"","User":""},"spec":{}}"#);
     let reply = reply.expect("it answers");
     assert_eq!(reply.status, 200, "{reply:?}");
 }
