@@ -41,6 +41,7 @@ impl Figures {
         Self(Vec::new())
     }
 
+    #[allow(clippy::too_many_arguments, reason = "one per column")]
     /// Adds a row; `ratio` says how ours relates to the peer, `mark` what it should be.
     pub fn row(&mut self, case: &str, ours: &str, peer: &str, ratio: &str, mark: &str, cost: Cost) {
         let cost = format!(

@@ -1,6 +1,6 @@
 //! Lists of workloads: what the cluster runs, with what git says of it (fluxd-v1 §8.3).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::generate::Loaded;
@@ -67,7 +67,7 @@ fn status(shared: &Shared, workload: Workload, git: &InGit) -> ControllerStatus 
         automated: is("automated"),
         locked: is("locked"),
         ignore: policies.is_some_and(|p| p.ignore() == Some(Ignore::Always)),
-        policies: all.unwrap_or_else(BTreeMap::new),
+        policies: all.unwrap_or_default(),
         id: workload.id,
         status: workload.status,
         rollout: workload.rollout,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -51,6 +50,14 @@ pub struct Passed {
     pub plan: Arc<Plan>,
     /// The outcome.
     pub outcome: Outcome,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    revision: &'a str,
+    reach: Reach,
+    force: bool,
 }
 
 /// One cluster, one identity, and what is remembered between passes.
@@ -138,7 +145,7 @@ impl Engine {
         let candidates: Vec<Candidate> =
             self.resolver.last().iter().filter(|c| keys.contains(&c.target().key)).cloned().collect();
         let probed = probe::probe(&self.cluster, &candidates, self.settings.concurrency, until).await;
-        let plan = self.decide(&candidates, revision, Reach::Drift, false, &probed);
+        let plan = self.decide(&candidates, Scope { revision, reach: Reach::Drift, force: false }, &probed);
         let passed = self.carry_out(plan, book, frame, until).await;
         self.records.save().await;
         passed
@@ -193,7 +200,7 @@ impl Engine {
             candidates = self.resolver.resolve(want.objects, &self.cluster);
         }
         let probed = probe::probe(&self.cluster, &candidates, self.settings.concurrency, until).await;
-        let mut plan = self.decide(&candidates, want.revision, Reach::Whole, want.force, &probed);
+        let mut plan = self.decide(&candidates, Scope { revision: want.revision, reach: Reach::Whole, force: want.force }, &probed);
         plan.gc.managed = self.cluster.live().len();
         if self.settings.gc != Gc::Off {
             let doubts = self.doubts(want.complete, &probed);
@@ -202,7 +209,7 @@ impl Engine {
         Ok((plan, candidates))
     }
 
-    fn decide(&self, wanted: &[Candidate], revision: &str, reach: Reach, force: bool, probed: &Probed) -> Plan {
+    fn decide(&self, wanted: &[Candidate], scope: Scope<'_>, probed: &Probed) -> Plan {
         let replaced: Vec<Candidate>;
         let wanted = if probed.failed.is_empty() {
             wanted
@@ -217,12 +224,12 @@ impl Engine {
             }
         };
         plan::plan(&Input {
-            revision,
-            reach,
+            revision: scope.revision,
+            reach: scope.reach,
             wanted,
             live: &live,
             record: &|uid| self.records.get(uid),
-            force,
+            force: scope.force,
             correct_drift: self.settings.drift != Drift::Off,
         })
     }
@@ -396,7 +403,7 @@ impl Book {
         meter.begin(stage, 0);
         let began = Instant::now();
         let result = work.await;
-        self.outcome.stages.push((stage, Duration::from(began.elapsed())));
+        self.outcome.stages.push((stage, began.elapsed()));
         result
     }
 

@@ -116,9 +116,9 @@ pub(super) fn live(object: &LiveObject) -> Live {
 /// read counts as held.
 pub(super) async fn in_use(cluster: &Cluster, deletes: &Deletes<'_>, until: Instant) -> HashSet<Key> {
     let going: HashSet<Key> = deletes.free.iter().map(|m| m.key.clone()).collect();
-    let holders = going.iter().filter(|key| match (key.group.as_str(), key.kind.as_str()) {
-        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => true,
-        _ => false,
+    let holders = going.iter().filter(|key| {
+        let kind = (key.group.as_str(), key.kind.as_str());
+        matches!(kind, ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition"))
     });
     let going = &going;
     let checks = holders.map(|key| async move {

@@ -79,7 +79,7 @@ fn answer(method: &str, path: &str) -> (u16, Value) {
 fn fault(seed: u32, path: &str) -> Option<(u16, &'static str)> {
     let draw = Digest::of(format!("{seed} {path}").as_bytes()).0;
     let kinds = [(200, "{\"items\": [{\"metadata\": {"), (418, "tea"), (410, "{\"code\": 410}"), (401, "{}")];
-    (draw[0] % 6 == 0).then(|| kinds[usize::from(draw[1] % 4)])
+    (draw[0].is_multiple_of(6)).then(|| kinds[usize::from(draw[1] % 4)])
 }
 
 #[derive(Default)]
