@@ -200,7 +200,11 @@ impl Engine {
             candidates = self.resolver.resolve(want.objects, &self.cluster);
         }
         let probed = probe::probe(&self.cluster, &candidates, self.settings.concurrency, until).await;
-        let mut plan = self.decide(&candidates, Scope { revision: want.revision, reach: Reach::Whole, force: want.force }, &probed);
+        let mut plan = self.decide(
+            &candidates,
+            Scope { revision: want.revision, reach: Reach::Whole, force: want.force },
+            &probed,
+        );
         plan.gc.managed = self.cluster.live().len();
         if self.settings.gc != Gc::Off {
             let doubts = self.doubts(want.complete, &probed);
