@@ -28,6 +28,37 @@ fn an_object_that_a_webhook_denies_fails_alone_and_follows_once_it_is_allowed() 
 }
 
 #[test]
+fn a_delete_that_a_webhook_denies_fails_alone_and_follows_once_it_is_allowed() {
+    let plane = ControlPlane::shared();
+    let ns = plane.namespace("undeletable");
+    let webhook = Webhook::start(plane, &ns);
+    let repo = Repo::new();
+    for name in ["stays", "goes", "guarded"] {
+        repo.write(&format!("{name}.yaml"), &config_map(&ns, name, "one"));
+    }
+    let first = repo.push("the first");
+    let mut fluxd = daemon(plane, &repo).start();
+    fluxd.wait_until_up();
+    until_synced(&repo, &first);
+
+    webhook.set(|operation, name| match (operation, name) {
+        ("DELETE", "guarded") => Verdict::Deny,
+        _ => Verdict::Allow,
+    });
+    let head = repo.remove("goes.yaml").remove("guarded.yaml").push("two less");
+    fluxd.notify(&repo, &repo.url());
+    until_synced(&repo, &head);
+    until_gone(plane, &ns, "configmap", "goes");
+    let error = until_error(&fluxd, ":configmap/guarded");
+    assert!(error.contains("the webhook of the test says no"), "{error}");
+    assert!(value(plane, &ns, "guarded").is_some());
+
+    webhook.set(|_, _| Verdict::Allow);
+    until_gone(plane, &ns, "configmap", "guarded");
+    assert_eq!(value(plane, &ns, "stays").as_deref(), Some("one"));
+}
+
+#[test]
 fn a_webhook_that_nobody_serves_fails_only_what_it_watches_over() {
     let plane = ControlPlane::shared();
     let (ns, watched) = (plane.namespace("fine"), plane.namespace("watched"));

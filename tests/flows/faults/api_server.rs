@@ -66,6 +66,12 @@ fn size(plane: &ControlPlane, namespace: &str, name: &str) -> Option<u64> {
     plane.get(namespace, "toys.faults.example.org", name)?["spec"]["size"].as_u64()
 }
 
+/// Whether the API server says for certain that there is no such toy.
+fn is_gone(plane: &ControlPlane, namespace: &str, name: &str) -> bool {
+    let args = ["-n", namespace, "get", "toys.faults.example.org", name, "-o", "name", "--ignore-not-found"];
+    plane.try_kubectl(&args).is_ok_and(|text| text.trim().is_empty())
+}
+
 #[test]
 fn while_an_api_group_is_broken_only_its_own_kinds_wait() {
     let plane = ControlPlane::start();
@@ -80,12 +86,7 @@ fn while_an_api_group_is_broken_only_its_own_kinds_wait() {
     until_synced(&repo, &first);
     let again = fluxd.kill();
 
-    let nowhere = r#"{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null}},"spec":{"service":
-        {"namespace":"default","name":"nobody","port":443},"insecureSkipTLSVerify":true}}"#;
-    plane.kubectl(&["patch", "apiservice", "v1.faults.example.org", "--type=merge", "-p", nowhere]);
-    eventually("the group does not answer", || {
-        plane.try_kubectl(&["get", "--raw", "/apis/faults.example.org/v1"]).is_err().then_some(())
-    });
+    break_group(&plane);
     repo.write("ball.yaml", &toy(&ns, "ball", 2)).write("keep.yaml", &config_map(&ns, "keep", "two"));
     repo.remove("doll.yaml").remove("goes.yaml").push("the second");
     let fluxd = again.arg("--sync-interval=5s").start();
@@ -94,10 +95,38 @@ fn while_an_api_group_is_broken_only_its_own_kinds_wait() {
     assert!(error.contains("ball.yaml:1"), "{error}");
     until_gone(&plane, &ns, "configmap", "goes");
 
+    mend_group(&plane);
+    eventually("the ball grew", || (size(&plane, &ns, "ball")? == 2).then_some(()));
+    eventually("the doll goes", || is_gone(&plane, &ns, "doll").then_some(()));
+
+    // The same under a daemon that knows the group.
+    break_group(&plane);
+    repo.write("keep.yaml", &config_map(&ns, "keep", "three")).write("late.yaml", &config_map(&ns, "late", "three"));
+    let third = repo.remove("ball.yaml").push("the third");
+    fluxd.notify(&repo, &repo.url());
+    until_synced(&repo, &third);
+    until_value(&plane, &ns, "keep", "three");
+    let error = until_error(&fluxd, ":toy/ball");
+    mend_group(&plane);
+    eventually("the ball goes", || is_gone(&plane, &ns, "ball").then_some(()));
+    assert!(error.contains("toy/ball"), "{error}");
+    assert_eq!(value(&plane, &ns, "late").as_deref(), Some("three"));
+}
+
+/// Lets an aggregated API server that does not exist answer for the group of the toys.
+fn break_group(plane: &ControlPlane) {
+    let nowhere = r#"{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null}},"spec":{"service":
+        {"namespace":"default","name":"nobody","port":443},"insecureSkipTLSVerify":true}}"#;
+    plane.kubectl(&["patch", "apiservice", "v1.faults.example.org", "--type=merge", "-p", nowhere]);
+    eventually("the group does not answer", || {
+        plane.try_kubectl(&["get", "--raw", "/apis/faults.example.org/v1"]).is_err().then_some(())
+    });
+}
+
+/// The API server makes the registration of a definition's group anew when it is gone.
+fn mend_group(plane: &ControlPlane) {
     plane.kubectl(&["delete", "apiservice", "v1.faults.example.org"]);
     eventually("the group answers", || plane.try_kubectl(&["get", "--raw", "/apis/faults.example.org/v1"]).ok());
-    eventually("the ball grew", || (size(&plane, &ns, "ball")? == 2).then_some(()));
-    eventually("the doll goes", || size(&plane, &ns, "doll").is_none().then_some(()));
 }
 
 #[test]

@@ -272,3 +272,23 @@ fn killed_while_it_pushes_the_marker_it_catches_up() {
 fn killed_after_the_marker_moved_it_stays_in_sync() {
     a_killed_daemon_catches_up(Point::AfterMarker);
 }
+
+#[test]
+fn killed_in_its_very_first_sync_it_finishes_it_the_next_time() {
+    let plane = ControlPlane::shared();
+    let scene = Scene::new(plane);
+    scene.webhook.set(|_, name| if name.starts_with("changes") { Verdict::Hold } else { Verdict::Allow });
+    let head = scene.repo.push("the first");
+    let fluxd = scene.daemon().start();
+    scene.webhook.wait_until_held(CHANGING);
+    until_value(plane, &scene.namespace, "stays-0", "one");
+    let life = uid(plane, &scene.namespace, "configmap", "stays-0");
+    let again = fluxd.kill();
+    assert_eq!(marker(&scene.repo), None);
+    scene.release();
+
+    let _fluxd = again.start();
+    until_synced(&scene.repo, &head);
+    (0..CHANGING).for_each(|n| until_value(plane, &scene.namespace, &format!("changes-{n}"), "one"));
+    assert_eq!(uid(plane, &scene.namespace, "configmap", "stays-0"), life);
+}
