@@ -47,6 +47,38 @@ fn an_api_server_that_stops_in_the_middle_of_a_sync_or_dies_is_used_again_when_i
     assert_eq!(value(&plane, &ns, "c3").as_deref(), Some("two"));
 }
 
+#[test]
+fn a_sync_that_does_not_end_in_its_time_is_given_up_and_done_again_without_help() {
+    let plane = ControlPlane::shared();
+    let ns = plane.namespace("late");
+    let webhook = Webhook::start(plane, &ns);
+    let repo = Repo::new();
+    for name in ["slow", "quick", "goes"] {
+        repo.write(&format!("{name}.yaml"), &config_map(&ns, name, "one"));
+    }
+    let first = repo.push("the first");
+    let mut fluxd = daemon(plane, &repo).arg("--sync-timeout=8s").start();
+    fluxd.wait_until_up();
+    until_synced(&repo, &first);
+
+    webhook.set(|_, name| if name == "slow" { Verdict::Hold } else { Verdict::Allow });
+    repo.write("slow.yaml", &config_map(&ns, "slow", "two")).write("quick.yaml", &config_map(&ns, "quick", "two"));
+    let head = repo.remove("goes.yaml").push("the second");
+    fluxd.notify(&repo, &repo.url());
+    let error = until_error(&fluxd, ":configmap/slow");
+    assert!(error.contains("slow.yaml:1") && error.contains("no answer from the API server"), "{error}");
+    assert_eq!(value(plane, &ns, "quick").as_deref(), Some("two"), "the others are not held up");
+    assert_eq!(value(plane, &ns, "goes").as_deref(), Some("one"), "no time was left for deletes");
+    assert_eq!(marker(&repo), Some(first), "the marker never names a sync that ended early");
+    let status = fluxd.get("/api/fluxd/v1/status").expect("it answers").json();
+    assert!(status.to_string().contains("--sync-timeout"), "{status}");
+
+    webhook.set(|_, _| Verdict::Allow);
+    until_synced(&repo, &head);
+    until_value(plane, &ns, "slow", "two");
+    until_gone(plane, &ns, "configmap", "goes");
+}
+
 fn toys() -> String {
     "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: toys.faults.example.org}\n\
      spec:\n  group: faults.example.org\n  scope: Namespaced\n  names: {kind: Toy, plural: toys}\n  versions:\n  \

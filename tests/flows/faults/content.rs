@@ -70,6 +70,39 @@ fn files_that_do_not_load_are_left_out_where_that_is_asked_for_and_nothing_is_de
 }
 
 #[test]
+fn a_generator_that_fails_applies_and_deletes_nothing_and_its_words_are_told() {
+    let plane = ControlPlane::shared();
+    let ns = plane.namespace("generator");
+    let repo = Repo::new();
+    let generator = |command: &str| {
+        let text = format!("version: 1\ncommandUpdated:\n  generators:\n  - command: \"{command}\"\n");
+        repo.write("made/.flux.yaml", &text);
+    };
+    generator("cat a.in");
+    repo.write("made/a.in", &config_map(&ns, "a", "one"));
+    repo.write("plain/b.yaml", &config_map(&ns, "b", "one"));
+    let first = repo.push("the first");
+    let args = ["--manifest-generation", "--git-path=made,plain"];
+    let mut fluxd = daemon(plane, &repo).args(&args).start();
+    fluxd.wait_until_up();
+    until_synced(&repo, &first);
+
+    generator("echo the cupboard is bare >&2; exit 7");
+    repo.write("plain/b.yaml", &config_map(&ns, "b", "two")).push("no luck");
+    fluxd.notify(&repo, &repo.url());
+    fluxd.wait_for_log(&["the cupboard is bare", "made/.flux.yaml"]);
+    assert_eq!((value(plane, &ns, "a").as_deref(), value(plane, &ns, "b").as_deref()), (Some("one"), Some("one")));
+    assert_eq!(marker(&repo), Some(first));
+
+    generator("true");
+    let third = repo.push("it makes nothing, and says so");
+    fluxd.notify(&repo, &repo.url());
+    until_synced(&repo, &third);
+    until_value(plane, &ns, "b", "two");
+    until_gone(plane, &ns, "configmap", "a");
+}
+
+#[test]
 fn the_step_to_nothing_waits_for_an_approval() {
     let plane = ControlPlane::shared();
     let ns = plane.namespace("empty");
