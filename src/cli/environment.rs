@@ -64,6 +64,12 @@ impl Environment {
         self.var("HOME").or_else(|| self.var("USERPROFILE")).map(PathBuf::from)
     }
 
+    /// The name of the pod, as the kubelet tells it; pods on the host's network are told it in `POD_NAME` if at all.
+    pub(super) fn pod_name(&self) -> String {
+        let told = self.var("POD_NAME").or_else(|| self.var("HOSTNAME"));
+        told.map_or_else(|| self.host_name.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// Where mirrors and working copies go.
     pub(super) fn scratch(&self) -> PathBuf {
         self.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)

@@ -130,6 +130,10 @@ async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Res
         settings.operator.default_namespace.clone_from(&namespace);
         settings.daemon.default_namespace = namespace;
     }
+    if let Some(namespace) = env.own_namespace.as_deref().filter(|_| env.in_cluster) {
+        let secret = &settings.daemon.secret_name;
+        settings.operator.self_objects = reads.own_objects(namespace, &env.pod_name(), secret).await;
+    }
     Ok(Connected { client, reads, keys })
 }
 

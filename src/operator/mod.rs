@@ -11,6 +11,7 @@
 mod component;
 mod contention;
 mod handle;
+mod own;
 pub mod reads;
 mod run;
 mod triggers;

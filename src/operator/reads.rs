@@ -59,7 +59,8 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-fn until() -> Instant {
+/// When a read that begins now must have ended.
+pub(super) fn until() -> Instant {
     Instant::now() + DEADLINE
 }
 
@@ -74,6 +75,10 @@ impl Reads {
         let settings = Settings { allow_namespaces, ..Settings::new(reporter, GC_MARK_LABEL, nothing) };
         let recorder = Recorder::new(client.clone(), Reporter { controller: reporter.to_owned(), instance: None });
         Self { cluster: Cluster::new(client, settings), recorder: Arc::new(recorder) }
+    }
+
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Asks whether the API server answers.

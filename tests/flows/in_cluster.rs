@@ -75,6 +75,74 @@ fn the_marker_can_be_kept_in_the_secret_and_survives_a_restart() {
     eventually("the marker follows", || (marker() == head.as_str()).then_some(()));
 }
 
+/// The daemon's own installation as users keep it in git; `NS` is its namespace.
+const INSTALLATION: &str = r#"
+{apiVersion: v1, kind: Namespace, metadata: {name: NS}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: flux, namespace: NS}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: flux-git-deploy, namespace: NS}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: flux-env, namespace: NS}, data: {key: value}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NS}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: flux, namespace: NS}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: flux, namespace: NS}
+spec:
+  selector: {matchLabels: {name: flux}}
+  template:
+    metadata: {labels: {name: flux}}
+    spec:
+      serviceAccountName: flux
+      containers: [{name: flux, image: "example.org/fluxd:1", envFrom: [{configMapRef: {name: flux-env}}]}]
+"#;
+
+#[test]
+fn what_the_daemon_runs_on_stays_when_it_leaves_git_and_its_neighbour_goes() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("own");
+    let builder = quick(Fluxd::against(plane).in_cluster(plane, &namespace));
+    let installation = INSTALLATION.replace("NS", &namespace);
+    plane.apply(&installation, &[]);
+    let pod = eventually("the pod", || {
+        let name = ["-n", &namespace, "get", "pod", "-l", "name=flux", "-o", "jsonpath={.items[0].metadata.name}"];
+        plane.try_kubectl(&name).ok().filter(|name| !name.is_empty())
+    });
+    let repo = Repo::new();
+    let neighbour = config_map(&namespace, "one").replace("name: a", "name: neighbour");
+    repo.write("a.yaml", &config_map(&namespace, "one")).write("flux.yaml", &installation);
+    let head = repo.write("neighbour.yaml", &neighbour).push("the daemon and its neighbour");
+    let fluxd = builder.git(&repo).env("HOSTNAME", &pod).start();
+    let synced = |head: &str| (repo.remote_ref("refs/tags/flux-sync")? == head).then_some(());
+    eventually("all is synced", || synced(&head));
+
+    let own = [
+        ("namespace", namespace.as_str()),
+        ("serviceaccount", "flux"),
+        ("secret", "flux-git-deploy"),
+        ("configmap", "flux-env"),
+        ("clusterrolebinding", namespace.as_str()),
+        ("deployment", "flux"),
+    ];
+    let head = repo.remove("flux.yaml").remove("neighbour.yaml").push("neither");
+    eventually("the next commit is synced", || synced(&head));
+    eventually("the neighbour is gone", || plane.get(&namespace, "configmap", "neighbour").is_none().then_some(()));
+    let outcome = fluxd.get("/api/fluxd/v1/outcome?all=true").expect("it answers").json().to_string();
+    for (kind, name) in own {
+        let live = plane.get(&namespace, kind, name).unwrap_or_else(|| panic!("{kind} {name} was deleted"));
+        assert!(live["metadata"]["deletionTimestamp"].is_null(), "{kind} {name} is going");
+        assert!(live["metadata"]["labels"].to_string().contains("sync-gc-mark"), "{kind} {name} carries our mark");
+        assert!(outcome.contains(&format!("{kind}/{name}")), "it is told of {kind} {name}: {outcome}");
+    }
+    assert_eq!(outcome.matches("this process runs on it").count(), own.len(), "{outcome}");
+}
+
 #[test]
 fn of_two_replicas_one_works_and_the_other_takes_over() {
     let plane = ControlPlane::shared();
