@@ -2,7 +2,28 @@
 //! the daemon that keeps a cluster equal to a git repository, controllers for custom resources, and operators written by
 //! others.
 //!
-//! The rooms and the direction of their imports are described in `ARCHITECTURE.md` and held by `tests/architecture.rs`.
+//! An author of operators begins at [`operator`]; `docs/library.md` walks through an example.
+//!
+//! # Rooms
+//! From the lowest level to the highest. `ARCHITECTURE.md` gives the reasons, `tests/architecture.rs` holds the direction of
+//! imports.
+//!
+//! - [`object`]: identities, YAML text, marks, order and policies of Kubernetes objects; values only.
+//! - [`tree`]: files at a revision, without a disk.
+//! - [`runtime`]: stop tokens, named tasks, child processes, back-off, liveness, the lease, logging.
+//! - [`api`]: words of conditions and reasons.
+//! - [`health`]: an object's verdict, and why.
+//! - [`cluster`]: the one talker to the API server about managed objects.
+//! - [`source`]: revisions of git become trees; markers go back.
+//! - [`generate`]: a tree becomes objects: files, `.flux.yaml`, patches, SOPS.
+//! - [`plan`]: what a pass would do, and why; a pure function.
+//! - [`apply`]: carries out a plan, and says what became of each object.
+//! - [`report`]: types of the API, events and metrics.
+//! - [`engine`]: one pass: read, plan, apply, collect garbage.
+//! - [`operator`]: the public library: keeps a cluster equal to what a component wants.
+//! - [`daemon`]: the component whose wishes are a git tree.
+//! - [`serve`]: the HTTP API.
+//! - [`cli`]: flags and environment into settings, wiring, exit codes.
 
 pub mod api;
 pub mod apply;
