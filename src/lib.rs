@@ -1,6 +1,5 @@
-//! fluxd: a GitOps engine. One library (desired objects and policies → plan → apply → outcome) with three kinds of users:
-//! the daemon that keeps a cluster equal to a git repository, controllers for custom resources, and operators written by
-//! others.
+//! fluxd: a GitOps engine. One library (desired objects and policies → plan → apply → outcome) and its users: the daemon
+//! that keeps a cluster equal to a git repository, and operators written by others.
 //!
 //! An author of operators begins at [`operator`]; `docs/library.md` walks through an example.
 //!

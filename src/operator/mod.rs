@@ -1,5 +1,5 @@
-//! The public library: say what is wanted ([`Component`]), and an [`Operator`] keeps a cluster equal to it. The daemon and
-//! the controllers are users of this room like any other.
+//! The public library: say what is wanted ([`Component`]), and an [`Operator`] keeps a cluster equal to it. The daemon
+//! is a user of this room like any other.
 //!
 //! What an operator promises:
 //! - one pass at a time, each with a deadline and an outcome, however badly it goes;
