@@ -181,6 +181,19 @@ async fn a_group_that_is_down_makes_only_its_own_kinds_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn kinds_that_did_not_change_stay_the_same_snapshot() {
+    let (cluster, _) = scripted(settings(), |line, times| match (line, times) {
+        ("GET /apis", 3..) => ok(json!({"kind": "APIGroupDiscoveryList", "items": []})),
+        _ => discovery(line).unwrap_or_else(|| list(9, "", &[])),
+    });
+    let first = cluster.refresh_kinds(minutes(1)).await.unwrap();
+    let second = cluster.refresh_kinds(minutes(1)).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &second), "so nothing has to be resolved again");
+    let third = cluster.refresh_kinds(minutes(1)).await.unwrap();
+    assert!(third.resolve(&Gvk::new("example.org/v1", "Thing")).is_err() && first != third);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_without_aggregated_discovery_is_asked_group_by_group() {
     let (cluster, _) = scripted(settings(), |line, _| match line {
         "GET /api" => ok(json!({"kind": "APIVersions", "versions": ["v1"]})),
