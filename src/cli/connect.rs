@@ -43,7 +43,9 @@ pub(super) struct Connection {
 pub(super) async fn connect(explicit: Option<&Path>, env: &Environment) -> Result<Connection, ConnectError> {
     let files = match explicit {
         Some(file) => {
-            tracing::info!(file = %file.display(), "using kubeconfig");
+            tracing::info!(
+                msg = format!("Using kube config: {:?} to connect to the cluster", file.display().to_string())
+            );
             vec![file.to_owned()]
         }
         None => env.kubeconfig_files().into_iter().filter(|file| file.exists()).collect(),

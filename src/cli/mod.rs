@@ -36,10 +36,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     notices.iter().for_each(|line| print_error(line));
     match parsed {
         Err(error) => {
-            print_error(&format!("Error: {error}\n{}", flags::usage().trim_end()));
+            print_error(&format!("Error: {error}\n\n{}", flags::usage().trim_end()));
             ExitCode::from(BAD_USAGE)
         }
-        Ok(Parsed::Help) => print(&flags::usage()),
+        Ok(Parsed::Help) => {
+            // Where v1 put it, so that `fluxd --help 2>&1 | grep` goes on working.
+            print_error(flags::usage().trim_end());
+            ExitCode::SUCCESS
+        }
         Ok(Parsed::Run { given, .. }) if given.bool("version") => print(concat!(env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Parsed::Run { given, rest }) => match rest.first().map(String::as_str) {
             Some("openapi") => print_openapi(),

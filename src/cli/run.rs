@@ -59,10 +59,12 @@ fn conclude(ended: Result<(), TaskFailure>, reason: &Reason) -> Result<(), TaskE
     match ended {
         Ok(()) => {
             tracing::info!(exiting = reason.get().copied().unwrap_or("stopped"));
+            tracing::info!(component = "sync-loop", stopping = true);
             Ok(())
         }
         Err(TaskFailure::Failed { name: HTTP, source }) => {
             tracing::info!(exiting = %source);
+            tracing::info!(component = "sync-loop", stopping = true);
             Ok(())
         }
         // A part that does not end in time after a signal was cut off; the signal is still why the process ends.

@@ -32,7 +32,7 @@ impl Reader<'_> {
         let end = rest.find([',', '\n']).unwrap_or(rest.len());
         let field = &rest[..end];
         if let Some(quote) = field.find('"') {
-            return Err(self.error(self.at + quote, self.line, "bare \" in non-quoted field"));
+            return Err(self.error(self.at + quote, self.line, "bare \" in non-quoted-field"));
         }
         self.at += end + 1;
         let ended = !rest[end..].starts_with(',');
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn broken_quotes_are_told_with_line_and_column() {
         let cases = [
-            (r#"a"b"#, r#"parse error on line 1, column 2: bare " in non-quoted field"#),
+            (r#"a"b"#, r#"parse error on line 1, column 2: bare " in non-quoted-field"#),
             (r#""a"b"#, r#"parse error on line 1, column 3: extraneous or missing " in quoted-field"#),
             (r#"x,"a"#, r#"parse error on line 1, column 5: extraneous or missing " in quoted-field"#),
             ("\n", "EOF"),

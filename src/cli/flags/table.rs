@@ -82,7 +82,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Git, "git-gpg-key-import", List, "", "files, or directories of files, with GPG keys to import at start"),
     flag(Git, "git-signing-key", Text, "", "id of the GPG key that signs commits and the sync tag"),
     flag(Git, "git-verify-signatures", Bool, "false", "verify the signature of every commit")
-        .deprecated("use --git-verify-signatures-mode instead"),
+        .deprecated("Changed to --git-verify-signatures-mode, use that instead"),
     flag(
         Git,
         "git-verify-signatures-mode",
@@ -117,10 +117,10 @@ pub(super) static FLAGS: &[Flag] = &[
     ),
     flag(Manifests, "sops", Bool, "false", "decrypt manifests that were encrypted with SOPS"),
     flag(Kubernetes, "kube-config", Text, "", "kubeconfig file of the API client")
-        .deprecated("set KUBECONFIG, or run in the cluster, instead"),
+        .deprecated("Please use the KUBECONFIG environment variable instead"),
     flag(Kubernetes, "kubernetes-kubectl", Text, "", "path of kubectl").no_effect(NO_KUBECTL),
     flag(Kubernetes, "k8s-in-cluster", Bool, "true", "run in the cluster")
-        .deprecated("it is found out")
+        .deprecated("No longer used")
         .no_effect("whether it runs in a cluster is found out"),
     flag(
         Kubernetes,
@@ -133,7 +133,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Kubernetes, "k8s-secret-data-key", Text, "identity", "name of the deploy key's file in that mount"),
     flag(Kubernetes, "k8s-allow-namespace", List, "", "touch these namespaces only; none for all"),
     flag(Kubernetes, "k8s-namespace-whitelist", List, "", "touch these namespaces only")
-        .deprecated("use --k8s-allow-namespace instead"),
+        .deprecated("Changed to --k8s-allow-namespace, use that instead"),
     flag(
         Kubernetes,
         "k8s-default-namespace",
@@ -157,7 +157,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Images, "automation-interval", Duration, "5m", "time between two looks for new images of automated workloads")
         .no_effect(NO_SCANNING),
     flag(Images, "registry-poll-interval", Duration, "5m", "time between two looks for new images")
-        .deprecated("use --automation-interval instead")
+        .deprecated("Changed to --automation-interval, use that instead")
         .no_effect(NO_SCANNING),
     flag(Images, "registry-rps", Float, "50", "requests per second to one registry").no_effect(NO_SCANNING),
     flag(Images, "registry-burst", Int, "10", "requests to one registry at once").no_effect(NO_SCANNING),
@@ -182,7 +182,7 @@ pub(super) static FLAGS: &[Flag] = &[
         .no_effect(NO_SCANNING),
     flag(Images, "registry-require", List, "", "exit if these cannot be used: ecr").no_effect(NO_SCANNING),
     flag(Images, "registry-cache-expiry", Duration, "0s", "how long registry answers are kept")
-        .deprecated("answers are kept for as long as they are likely to hold")
+        .deprecated("No longer used; answers are kept for as long as they are likely to hold")
         .no_effect(NO_SCANNING),
     flag(Images, "docker-config", Text, "", "docker config.json with credentials of registries").no_effect(NO_SCANNING),
     flag(Images, "memcached-hostname", Text, "memcached", "host of memcached").no_effect(NO_MEMCACHED),

@@ -144,7 +144,7 @@ fn errors_are_told_in_pflags_words() {
         ),
         (
             &["--git-path=a\"b"],
-            r#"invalid argument "a\"b" for "--git-path" flag: parse error on line 1, column 2: bare " in non-quoted field"#,
+            r#"invalid argument "a\"b" for "--git-path" flag: parse error on line 1, column 2: bare " in non-quoted-field"#,
         ),
     ];
     for (args, expected) in cases {
@@ -168,8 +168,8 @@ fn deprecated_flags_work_and_say_so_each_time() {
     assert_eq!(
         notices,
         [
-            "Flag --git-verify-signatures has been deprecated, use --git-verify-signatures-mode instead",
-            "Flag --k8s-namespace-whitelist has been deprecated, use --k8s-allow-namespace instead",
+            "Flag --git-verify-signatures has been deprecated, Changed to --git-verify-signatures-mode, use that instead",
+            "Flag --k8s-namespace-whitelist has been deprecated, Changed to --k8s-allow-namespace, use that instead",
         ]
     );
     assert!(!usage().contains("git-verify-signatures "), "deprecated flags are not in the help");

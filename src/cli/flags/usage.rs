@@ -22,8 +22,8 @@ const WIDTH: usize = 120;
 /// Writes the help.
 pub(in crate::cli) fn usage() -> String {
     let mut text = String::from(
-        "fluxd keeps a Kubernetes cluster equal to a git repository.\n\n\
-         Usage:\n  fluxd [flags]        run the daemon\n  fluxd openapi        print the API's OpenAPI document\n",
+        "DESCRIPTION\n  fluxd keeps a Kubernetes cluster equal to a git repository.\n\n\
+         USAGE\n  fluxd [flags]        run the daemon\n  fluxd openapi        print the API's OpenAPI document\n\nFLAGS\n",
     );
     let shown = || table::FLAGS.iter().filter(|flag| flag.deprecated.is_none());
     let column = shown().map(|flag| left_side(flag).len()).max().unwrap_or_default() + 3;

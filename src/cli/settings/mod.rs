@@ -98,21 +98,27 @@ fn marker_store(flags: &Given, env: &Environment, notices: &mut Vec<Notice>) -> 
     if flags.bool("git-readonly") {
         if state == "git" {
             notices.push(Notice::Warning(
-                "--git-readonly prevents use of --sync-state=git: using --sync-state=secret".into(),
+                "--git-readonly prevents use of --sync-state=git. Forcing to --sync-state=secret".into(),
             ));
             state = "secret".to_owned();
         }
         let pointless =
             ["git-user", "git-email", "git-sync-tag", "git-set-author", "git-ci-skip", "git-ci-skip-message"];
-        for name in pointless.into_iter().filter(|name| flags.is_given(name)) {
-            notices.push(Notice::Warning(format!("--{name} has no effect when --git-readonly is set")));
+        let given: Vec<&str> = pointless.into_iter().filter(|name| flags.is_given(name)).collect();
+        if !given.is_empty() {
+            let (all, given) = (pointless.join(", "), given.join(" and --"));
+            notices.push(Notice::Warning(format!(
+                "Configuring any of {{{all}}} has no effect when --git-readonly is set; given: --{given}"
+            )));
         }
     }
     match state.as_str() {
         "git" => Ok(MarkerStore::Git),
         "secret" if env.own_namespace.is_some() => Ok(MarkerStore::Secret),
         "secret" => Err(SettingsError(
-            "--sync-state=secret works only in a cluster: the namespace file of a service account is missing".into(),
+            "--sync-state=secret works only in a cluster: open /var/run/secrets/kubernetes.io/serviceaccount/namespace: no \
+             such file or directory"
+                .into(),
         )),
         other => Err(SettingsError(format!("unknown sync state mode: {other:?}; it is git or secret"))),
     }
@@ -149,7 +155,7 @@ fn git_paths(flags: &Given) -> Result<Vec<String>, SettingsError> {
     let paths = flags.list("git-path");
     match paths.iter().find(|path| path.starts_with('/')) {
         Some(path) => Err(SettingsError(format!(
-            "subdirectory given as --git-path should not have a leading forward slash: {path:?}"
+            "subdirectory given as --git-path should not have leading forward slash: {path:?}"
         ))),
         None => Ok(paths),
     }
@@ -161,7 +167,11 @@ fn deploy_key(flags: &Given, env: &Environment, notices: &mut Vec<Notice>) -> Ke
     let directory = match dir.is_empty() {
         true if is_http(&url) => PathBuf::new(),
         true => {
-            let text = format!("key generation directory not given, using the secret's mount path {}", mount.display());
+            let text = format!(
+                "SSH keygen dir (--ssh-keygen-dir) not provided, so using the deploy key volume \
+                 (--k8s-secret-volume-mount-path={})",
+                mount.display()
+            );
             notices.push(Notice::Info(text));
             mount.clone()
         }
@@ -187,7 +197,9 @@ pub(super) fn is_http(url: &str) -> bool {
 fn check_requirements(flags: &Given) -> Result<(), SettingsError> {
     let required = flags.list("registry-require");
     match required.iter().find(|name| *name != "ecr") {
-        Some(name) => Err(SettingsError(format!("--registry-require can only be ecr, not {name:?}"))),
+        Some(name) => {
+            Err(SettingsError(format!("--registry-require value {name:?} is not in possible values {{ecr}}")))
+        }
         None => Ok(()),
     }
 }
@@ -196,7 +208,9 @@ fn warn_of_missing_keys(flags: &Given, notices: &mut Vec<Notice>) {
     let asked = ["git-secret", "sops"].into_iter().filter(|name| flags.bool(name));
     if flags.list("git-gpg-key-import").is_empty() {
         notices.extend(asked.map(|name| {
-            Notice::Warning(format!("--{name} is enabled but there is no --git-gpg-key-import to import GPG keys from"))
+            Notice::Warning(format!(
+                "--{name} is enabled but there is no GPG key(s) provided using --git-gpg-key-import"
+            ))
         }));
     }
 }

@@ -50,9 +50,9 @@ fn a_readonly_repository_keeps_its_marker_in_the_secret_and_names_pointless_flag
     assert_eq!(
         warnings(&notices),
         [
-            "--git-readonly prevents use of --sync-state=git: using --sync-state=secret",
-            "--git-user has no effect when --git-readonly is set",
-            "--git-sync-tag has no effect when --git-readonly is set",
+            "--git-readonly prevents use of --sync-state=git. Forcing to --sync-state=secret",
+            "Configuring any of {git-user, git-email, git-sync-tag, git-set-author, git-ci-skip, git-ci-skip-message} has no \
+             effect when --git-readonly is set; given: --git-user and --git-sync-tag",
         ]
     );
 }
@@ -102,8 +102,8 @@ fn garbage_collection_dry_run_implies_garbage_collection() {
 fn mistakes_are_told_in_flux_v1s_order() {
     let mistakes = [
         ("--git-verify-signatures-mode=some", "'some' is not a valid git-verify-signatures-mode"),
-        ("--git-path=/abs", "subdirectory given as --git-path should not have a leading forward slash: \"/abs\""),
-        ("--registry-require=gcr", "--registry-require can only be ecr, not \"gcr\""),
+        ("--git-path=/abs", "subdirectory given as --git-path should not have leading forward slash: \"/abs\""),
+        ("--registry-require=gcr", "--registry-require value \"gcr\" is not in possible values {ecr}"),
         ("--sync-state=file", "unknown sync state mode: \"file\"; it is git or secret"),
         ("--generator-env=some", "--generator-env must be one of inherit, clean, not \"some\""),
         (
