@@ -30,8 +30,8 @@ pub(super) async fn generate(
     for command in instance.config.generators() {
         let failed = |reason: String, stderr: &[u8]| {
             let stderr = String::from_utf8_lossy(stderr).into_owned();
-            let (command, file) = (command.command.clone(), instance.name.clone());
-            Error::from(Box::new(CommandError { command, file, reason, stderr }))
+            let (command, file) = (command.command.clone(), instance.file().to_owned());
+            Error::from(Box::new(CommandError { command, file, name: instance.name.clone(), reason, stderr }))
         };
         let output = match shell(command, &dir, copy, settings).run(stop).await {
             Ok(output) => output,

@@ -33,6 +33,15 @@ pub(super) struct Instance {
     pub(super) name: String,
 }
 
+impl Instance {
+    /// The file's path from the working directory, such as `../.flux.yaml`: what v1 calls it where a command or a patch
+    /// fails.
+    pub(super) fn file(&self) -> &str {
+        let dir = if self.dir.is_empty() { "." } else { &self.dir };
+        self.name.strip_prefix(dir).map_or(self.name.as_str(), |rest| rest.trim_start_matches('/'))
+    }
+}
+
 /// Finds out what a configured path is: the nearest `.flux.yaml` from there up to the root decides.
 ///
 /// # Errors

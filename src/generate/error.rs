@@ -49,7 +49,7 @@ pub enum Error {
     /// A patch file does not fit what the generators wrote.
     #[error("processing {config:?}, cannot apply patchFile {file:?} to generated resources: {reason}")]
     Patch {
-        /// Display name of the config.
+        /// The config's path from the working directory.
         config: String,
         /// Path of the patch file as the config names it.
         file: String,
@@ -89,8 +89,10 @@ pub enum ConfigError {
 pub struct CommandError {
     /// The command as written.
     pub command: String,
-    /// Display name of the config.
+    /// The config's path from the working directory.
     pub file: String,
+    /// Display name of the config.
+    pub name: String,
     /// `exit status 1`, `signal: killed`, `context deadline exceeded …`.
     pub reason: String,
     /// What the command wrote to its standard error, bounded.
@@ -101,8 +103,10 @@ impl std::error::Error for CommandError {}
 
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, file, reason, stderr } = self;
+        let Self { command, file, name, reason, stderr } = self;
         write!(f, "error executing generator command {command:?} from file {file:?}: {reason}")?;
-        write!(f, "\nerror output:\n{stderr}\ngenerated output:\n{stderr}")
+        write!(f, "\nerror output:\n{stderr}\ngenerated output:\n{stderr}")?;
+        let end = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
+        write!(f, "{end}(in {name:?})")
     }
 }

@@ -91,5 +91,5 @@ fn apply_one(object: &Object, patch: &Object) -> Result<Option<Arc<Object>>, Str
 }
 
 fn cannot(instance: &Instance, file: &str, reason: String) -> Error {
-    Error::Patch { config: instance.name.clone(), file: file.to_owned(), reason }
+    Error::Patch { config: instance.file().to_owned(), file: file.to_owned(), reason }
 }

@@ -81,6 +81,13 @@ pub struct Object {
     origin: Origin,
 }
 
+impl ObjectError {
+    /// A field of the wrong type.
+    pub fn field(origin: &Origin, field: &'static str, expected: &'static str, found: &Value) -> Self {
+        Self::Field { origin: origin.clone(), field, expected, found: type_name(found) }
+    }
+}
+
 impl Object {
     /// Takes a document apart.
     ///
@@ -90,15 +97,12 @@ impl Object {
     pub fn new(value: &Value, origin: Origin) -> Result<Self, ObjectError> {
         let top = value.as_object().ok_or_else(|| ObjectError::NotAMapping(origin.clone(), type_name(value)))?;
         let empty = serde_json::Map::new();
-        let wrong = |field, expected, found: &Value| ObjectError::Field {
-            origin: origin.clone(),
-            field,
-            expected,
-            found: type_name(found),
-        };
+        let wrong = |field, expected, found: &Value| ObjectError::field(&origin, field, expected, found);
         let text = |map: &serde_json::Map<String, Value>, key: &str, field: &'static str| match map.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(s)) => Ok(Some(s.clone()).filter(|s| !s.is_empty())),
+            // `name: n` is a boolean in YAML 1.1. v1 reads the name as `false` and lets the API server refuse the object.
+            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Ok(Some(scalar.to_string())),
             Some(other) => Err(wrong(field, "a string", other)),
         };
         let meta = match top.get("metadata") {

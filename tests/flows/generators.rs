@@ -116,6 +116,6 @@ async fn what_kustomize_says_is_in_the_error() {
     std::fs::write(top.path().join(".flux.yaml"), FILES[5].1).unwrap();
     let (tree, export) = (tree("1", top.path()), export(top.path()));
     let error = generator(&[]).load(&tree, &export, false, &Stop::new()).await.unwrap_err().to_string();
-    let head = "error executing generator command \"kustomize build .\" from file \"./.flux.yaml\": exit status 1\nerror output:\n";
+    let head = "error executing generator command \"kustomize build .\" from file \".flux.yaml\": exit status 1\nerror output:\n";
     assert!(error.starts_with(head) && error.contains("unable to find one of 'kustomization.yaml'"), "{error}");
 }

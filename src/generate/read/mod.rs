@@ -1,6 +1,8 @@
 //! One YAML stream into objects: documents without a kind are dropped and lists taken apart (fluxd-v1 §3.2). Where the
 //! stream comes from is not its business, nor whether two objects are the same.
 
+mod workload;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -87,8 +89,8 @@ fn take_document(
     }
     let Some((kind, items)) = value.as_object().and_then(as_list) else {
         let file = Arc::clone(&origin.file);
-        let object =
-            Object::new(value, origin).map_err(|source| ReadError::Object { file, source: Box::new(source) })?;
+        let object = workload::check(value, &origin).and_then(|()| Object::new(value, origin));
+        let object = object.map_err(|source| ReadError::Object { file, source: Box::new(source) })?;
         found.push(Arc::new(object));
         return Ok(());
     };

@@ -41,8 +41,8 @@ fn what_is_no_object_is_refused_with_file_and_line() {
             "parsing YAML doc from \"a.yaml\": a.yaml:3: expected a mapping with apiVersion, kind and metadata, found a string",
         ),
         (
-            "kind: A\nmetadata:\n  name: 1\n",
-            "parsing YAML doc from \"a.yaml\": a.yaml:1: expected a string in field metadata.name, found a number",
+            "kind: A\nmetadata:\n  name: [1]\n",
+            "parsing YAML doc from \"a.yaml\": a.yaml:1: expected a string in field metadata.name, found a list",
         ),
         ("kind: A\nb: [\n", "scanning multidoc from \"a.yaml\": yaml: line 2: unclosed bracket '['"),
     ] {

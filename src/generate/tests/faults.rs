@@ -11,8 +11,8 @@ async fn error_of(line: &str) -> String {
 async fn a_failing_command_is_told_in_the_layout_of_flux_v1() {
     let line = "echo secret; echo 'no such base' >&2; exit 3";
     let want = format!(
-        "error executing generator command \"{line}\" from file \"app/.flux.yaml\": exit status 3\n\
-         error output:\nno such base\n\ngenerated output:\nno such base\n"
+        "error executing generator command \"{line}\" from file \".flux.yaml\": exit status 3\n\
+         error output:\nno such base\n\ngenerated output:\nno such base\n(in \"app/.flux.yaml\")"
     );
     assert_eq!(error_of(line).await, want);
     assert!(error_of("kill -9 $$").await.contains(": signal: killed\n"));

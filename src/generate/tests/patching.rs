@@ -49,7 +49,7 @@ async fn a_patch_for_what_is_not_generated_stops_everything() {
     // Without a namespace it is another identity: they are compared as written.
     let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let error = patch(Some(text), &[DEPLOYMENT]).await.unwrap_err().to_string();
-    let want = "processing \"app/.flux.yaml\", cannot apply patchFile \"patches/flux.yaml\" to generated resources: patch \
+    let want = "processing \".flux.yaml\", cannot apply patchFile \"patches/flux.yaml\" to generated resources: patch \
                 refers to missing resource (<cluster>:deployment/web), at app/patches/flux.yaml:1";
     assert_eq!(error, want);
 }
