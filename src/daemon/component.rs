@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::generate::Loaded;
 use crate::object::{Digest, ObjectId};
-use crate::operator::{self, Component, Context, Desired, Outcome, Reach, Trigger};
+use crate::operator::{self, Component, Context, Desired, Done, Outcome, Reach, SkipReason, Trigger};
 use crate::runtime::Stop;
 use crate::tree::Revision;
 
@@ -142,11 +142,16 @@ fn changed_ids(
         .results
         .iter()
         .filter_map(|result| {
+            // v1 left such objects out of the set before it compared anything.
+            if matches!(result.done, Done::Skipped(SkipReason::KindUnknown(_))) {
+                return None;
+            }
             let written = result.target.want.as_ref()?.object.id();
             let digest = now.get(&written)?;
             (before.and_then(|b| b.get(&written)) != Some(digest)).then(|| result.id().clone())
         })
         .collect();
     ids.sort();
+    ids.dedup();
     ids
 }

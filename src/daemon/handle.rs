@@ -6,15 +6,19 @@ use std::time::Instant;
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobState, JobStatus, Metrics, PublicKey, Update,
-    UpdateSpec, decode_update,
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobResult, JobState, JobStatus, Metrics, PublicKey,
+    Update, UpdateSpec, decode_note, decode_update,
 };
 use crate::runtime::Stop;
 use crate::source::git;
+use crate::tree::Revision;
 
 use super::jobs;
 use super::shared::{ResourcesError, Shared};
 use super::{head, identity, marker, services, words};
+
+/// What git writes for no commit at all.
+const NO_REVISION: &str = "0000000000000000000000000000000000000000";
 
 /// A cheap handle of the daemon for those who serve it.
 #[derive(Clone)]
@@ -77,7 +81,8 @@ impl Handle {
             Change::Git { url, branch } => {
                 let other = git::equivalent(&url, &settings.url) && branch != settings.branch && !branch.is_empty();
                 if other {
-                    tracing::info!(component = "daemon", branch, "notified about unrelated change");
+                    let url = git::sanitise_url(&url);
+                    tracing::info!(component = "daemon", msg = "notified about unrelated change", url, branch);
                 } else {
                     self.shared.repo.notify();
                 }
@@ -97,7 +102,9 @@ impl Handle {
         let shared = &self.shared;
         shared.repo.ready().map_err(untyped)?;
         let marker = marker::read(shared).await.map_err(untyped)?;
-        let revision = shared.repo.resolve(reference).await.map_err(untyped)?;
+        // `marker..` is git's word for `marker..HEAD`.
+        let end = if reference.is_empty() { "HEAD" } else { reference };
+        let revision = shared.repo.resolve(end).await.map_err(|e| unknown_range(marker.as_ref(), reference, e))?;
         let paths = &shared.settings.paths;
         let commits = shared.commits_since(marker.as_ref(), &revision, paths).await.map_err(untyped)?;
         Ok(commits.into_iter().map(|c| c.revision.to_string()).collect())
@@ -176,7 +183,7 @@ impl Handle {
     fn start_sync_job(&self, spec: UpdateSpec) -> String {
         let id = jobs::new_id();
         self.shared.jobs.queue(&id, spec);
-        tracing::info!(component = "daemon", jobID = id, state = "queued");
+        tracing::info!(component = "sync-loop", jobID = id, state = "queued");
         id
     }
 
@@ -185,7 +192,24 @@ impl Handle {
     /// # Errors
     /// When nobody knows it.
     pub async fn job_status(&self, id: &str) -> Result<JobStatus, ApiError> {
-        self.shared.jobs.get(id).ok_or_else(|| ApiError::unknown_job(id))
+        match self.shared.jobs.get(id) {
+            Some(status) => Ok(status),
+            None => self.noted_job(id).await.ok_or_else(|| ApiError::unknown_job(id)),
+        }
+    }
+
+    /// What the git notes know of a job that made a commit before this process started (fluxd-v1 §6.7).
+    async fn noted_job(&self, id: &str) -> Option<JobStatus> {
+        let repo = &self.shared.repo;
+        let head = repo.head().await.ok()?;
+        let commits = repo.commits(None, &head, &[]).await.ok()?;
+        let revisions: Vec<Revision> = commits.into_iter().map(|commit| commit.revision).collect();
+        let notes = repo.notes(&revisions).await.ok()?;
+        notes.into_iter().find_map(|(revision, text)| {
+            let note = decode_note(text.as_bytes()).ok().filter(|note| note.job == id)?;
+            let result = JobResult { revision: revision.to_string(), spec: Some(note.spec), result: note.result };
+            Some(JobStatus { result, err: String::new(), state: JobState::Succeeded })
+        })
     }
 
     /// Works on queued jobs one at a time, until stopped.
@@ -199,7 +223,7 @@ impl Handle {
             let record = |state, revision: &str, error: &str| {
                 self.shared.jobs.record(&id, state, revision, error);
             };
-            tracing::info!(component = "daemon", jobID = id, state = "in-progress");
+            tracing::info!(component = "sync-loop", jobID = id, state = "in-progress");
             record(JobState::Running, "", "");
             let done = tokio::time::timeout(self.shared.settings.sync_timeout, self.sync_job()).await;
             let (revision, error) = match done {
@@ -211,8 +235,8 @@ impl Handle {
             record(state, &revision, error.as_deref().unwrap_or(""));
             self.shared.metrics.job(began.elapsed(), error.is_none());
             match error {
-                None => tracing::info!(component = "daemon", jobID = id, state = "done", success = true),
-                Some(err) => tracing::info!(component = "daemon", jobID = id, state = "done", success = false, err),
+                None => tracing::info!(component = "sync-loop", jobID = id, state = "done", success = true),
+                Some(err) => tracing::info!(component = "sync-loop", jobID = id, state = "done", success = false, err),
             }
         }
         Ok(())
@@ -231,6 +255,9 @@ impl Handle {
         if !shared.settings.verify_signatures || valid.as_ref() == Some(&head) {
             return Ok(head.to_string());
         }
+        // git's null id: fluxctl cuts seven characters off without looking, and fails at once where there is nothing to
+        // wait for.
+        let revision = valid.as_ref().map_or_else(|| NO_REVISION.to_owned(), ToString::to_string);
         let valid = valid.map(|v| v.to_string()).unwrap_or_default();
         let eight = |revision: &str| revision.get(..8).unwrap_or(revision).to_owned();
         let text = format!(
@@ -239,8 +266,16 @@ impl Handle {
             eight(&valid),
             eight(&head.0)
         );
-        Err((valid, text))
+        Err((revision, text))
     }
+}
+
+/// git's words for a range of which one end is not known (fluxd-v1 §2.2, errata 14).
+fn unknown_range(marker: Option<&Revision>, reference: &str, error: git::Error) -> ApiError {
+    let git::Error::UnknownRevision(_) = error else { return untyped(error) };
+    let from = marker.map(ToString::to_string).unwrap_or_default();
+    let line = format!("fatal: bad revision '{from}..{reference}'");
+    ApiError::untyped(format!("{line}, full output:\n {line}\n"))
 }
 
 impl From<ResourcesError> for ApiError {

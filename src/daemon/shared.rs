@@ -155,8 +155,18 @@ pub(super) enum LoadError {
     #[error("{0}")]
     Git(#[source] git::Error),
     /// A file or a generator failed.
-    #[error("loading resources from repo: {0}")]
+    #[error("loading {stage}: {0}", stage = stage(.0))]
     Manifests(#[source] crate::generate::Error),
+}
+
+/// v1 found the `.flux.yaml` files before it loaded anything, and said so.
+fn stage(error: &crate::generate::Error) -> &'static str {
+    match error {
+        crate::generate::Error::Config { .. }
+        | crate::generate::Error::Discover { .. }
+        | crate::generate::Error::Outside(_) => "new resources",
+        _ => "resources from repo",
+    }
 }
 
 /// Why the API cannot tell what is in git.

@@ -20,16 +20,10 @@ pub(super) fn applied(outcome: &Outcome) -> (usize, usize) {
     (ok, failed)
 }
 
-/// Tells what changed, what failed and what was left alone for a reason. Nothing changed, no line.
+/// Tells what was applied and deleted, what failed and what was left alone for a reason.
 pub(super) fn log_outcome(outcome: &Outcome) {
     log_skipped(outcome);
-    let (ok, _) = applied(outcome);
-    if outcome.changed() {
-        let took =
-            outcome.started.zip(outcome.ended).map(|(from, to)| format!("{}ms", to.duration_since(from).as_millis()));
-        let took = took.unwrap_or_default();
-        tracing::info!(component = "cluster", method = "Sync", cmd = "apply", args = "", count = ok, took, "{outcome}");
-    }
+    log_counts(outcome);
     for result in &outcome.results {
         if let Some(failure) = result.failure() {
             let origin = result.origin().map(ToString::to_string).unwrap_or_default();
@@ -62,24 +56,58 @@ pub(super) fn log_outcome(outcome: &Outcome) {
     }
 }
 
+/// What was handed to the API server, as v1 told what it handed to kubectl: failing objects count.
+fn log_counts(outcome: &Outcome) {
+    let took =
+        outcome.started.zip(outcome.ended).map(|(from, to)| format!("{}ms", to.duration_since(from).as_millis()));
+    let took = took.unwrap_or_default();
+    let (ok, failed) = applied(outcome);
+    if ok + failed > 0 {
+        let count = ok + failed;
+        tracing::info!(component = "cluster", method = "Sync", cmd = "apply", args = "", count, took, "{outcome}");
+    }
+    let deleted = outcome.results.iter().filter(|r| r.done == Done::Deleted).count();
+    if deleted > 0 {
+        tracing::info!(component = "cluster", method = "Sync", cmd = "delete", args = "", count = deleted);
+    }
+}
+
+/// The words are v1's.
 fn log_skipped(outcome: &Outcome) {
     let mut constrained = Vec::new();
     for result in &outcome.results {
         let Done::Skipped(reason) = &result.done else { continue };
         match reason {
             SkipReason::NamespaceNotAllowed => constrained.push(result.id().to_string()),
-            SkipReason::IgnoredInFile | SkipReason::IgnoredLive => {
-                tracing::info!(component = "cluster", resource = %result.id(), "not applying resource; {reason}");
-            }
+            SkipReason::IgnoredInFile => tracing::info!(
+                component = "cluster",
+                method = "Sync",
+                resource = %result.id(),
+                source = result.origin().map(|origin| origin.file.to_string()).unwrap_or_default(),
+                "not applying resource; ignore annotation in file"
+            ),
+            SkipReason::IgnoredLive if result.origin().is_some() => tracing::info!(
+                component = "cluster",
+                method = "Sync",
+                resource = %result.id(),
+                "not applying resource; ignore annotation in cluster resource"
+            ),
+            SkipReason::IgnoredLive => tracing::info!(
+                component = "cluster",
+                resource = %result.id(),
+                "skipping GC of cluster resource; resource has ignore policy true"
+            ),
             SkipReason::DryRun => tracing::info!(
                 component = "cluster",
                 resource = %result.id(),
                 "dry-run" = true,
                 "cluster resource not in resources to be synced; deleting"
             ),
-            SkipReason::SyncOnly => {
-                tracing::info!(component = "cluster", resource = %result.id(), "not deleting resource; {reason}");
-            }
+            SkipReason::SyncOnly => tracing::info!(
+                component = "cluster",
+                resource = %result.id(),
+                "skipping GC of cluster resource; resource has ignore policy sync_only"
+            ),
             SkipReason::KindUnknown(_)
             | SkipReason::HasOwner
             | SkipReason::IncompleteRead(_)

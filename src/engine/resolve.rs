@@ -145,9 +145,13 @@ impl Resolver {
             let written = written_id(target);
             if !self.homeless.contains(&written) {
                 let name = format!("{}/{}", target.id.kind(), target.id.name());
+                let api = format!("{}.{}", target.gvk.kind, target.gvk.api_version());
                 tracing::warn!(
-                    impact = format!("resource {name} will be excluded until its scope is available"),
-                    "cannot find scope of resource {name}: {reason}"
+                    // v1's key, where its other warnings are called `warning`.
+                    warn = format!(
+                        "cannot find scope of resource {name}: error looking up API resources for {api}: {reason}"
+                    ),
+                    impact = format!("resource {name} will be excluded until its scope is available")
                 );
             }
             now.insert(written);

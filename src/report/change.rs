@@ -30,8 +30,12 @@ pub enum Change {
 pub fn decode_change(body: &[u8]) -> Result<Change, DecodeError> {
     let value = first_value(body)?;
     let top = Fields::of("change", &value)?;
+    let kind = top.text("Kind")?;
+    if matches!(kind.as_str(), "git" | "image") && !top.has("Source") {
+        return Err(DecodeError::absent("Source"));
+    }
     let source = top.fields("Source")?;
-    match top.text("Kind")?.as_str() {
+    match kind.as_str() {
         "git" => Ok(Change::Git { url: source.text("URL")?, branch: source.text("Branch")? }),
         "image" => {
             let name = source.fields("Name")?;

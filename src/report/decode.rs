@@ -48,6 +48,10 @@ fn read_spec(value: &Value, images: Images) -> Result<UpdateSpec, DecodeError> {
     let cause = top.fields("cause")?;
     let cause = Cause { message: cause.text("Message")?, user: cause.text("User")? };
     let kind = top.text("type")?;
+    let known = matches!(kind.as_str(), "image" | "containers" | "policy" | "auto" | "sync");
+    if known && images == Images::Checked && !top.has("spec") {
+        return Err(DecodeError::absent("spec"));
+    }
     let spec = top.fields("spec")?;
     let update = match kind.as_str() {
         "image" => Update::Image(read_image_release(spec)?),

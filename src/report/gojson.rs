@@ -61,6 +61,13 @@ pub enum DecodeError {
     Value(String),
 }
 
+impl DecodeError {
+    /// A field that must be there is not: v1 read nothing as JSON then, and called it an early end.
+    pub(super) fn absent(field: &str) -> Self {
+        Self::Syntax { offset: 0, message: format!("unexpected end of JSON input: field {field} is missing") }
+    }
+}
+
 /// Reads the first JSON value of some bytes. What follows it is ignored, as Go's decoder does.
 ///
 /// # Errors

@@ -100,13 +100,14 @@ pub(super) fn not_found() -> Response {
     response
 }
 
-/// Go's answer to a path that has another spelling.
+/// Go's answer to a path that has another spelling. Older Go answered 301; 307 keeps the method and the body of a POST
+/// (errata 10).
 pub(super) fn moved(path: &str, query: Option<&str>) -> Response {
     let target = query.map_or_else(|| path.to_owned(), |q| format!("{path}?{q}"));
     let text = target.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;");
     let Ok(location) = HeaderValue::from_str(&target) else { return not_found() };
-    let body = format!("<a href=\"{text}\">Moved Permanently</a>.\n\n");
-    let mut response = with_body(StatusCode::MOVED_PERMANENTLY, "text/html; charset=utf-8", body);
+    let body = format!("<a href=\"{text}\">Temporary Redirect</a>.\n\n");
+    let mut response = with_body(StatusCode::TEMPORARY_REDIRECT, "text/html; charset=utf-8", body);
     response.headers_mut().insert(LOCATION, location);
     response
 }

@@ -84,7 +84,7 @@ routes! {
     POST "/api/flux/v11/notify", "Notify", [] [], Notify, "Tells that a git repository or an image repository changed.";
     GET "/api/flux/v6/services", "ListServices", [] ["namespace" "services"], ListServices, "Workloads in the cluster with what git says of them.";
     GET "/api/flux/v11/services", "ListServicesWithOptions", [] ["namespace" "services"], ListServices, "Workloads of a namespace, or those named.";
-    GET "/api/flux/v6/images", "ListImages", ["service"] ["namespace" "containerFields"], ListImages, "Images available to workloads.";
+    GET "/api/flux/v6/images", "ListImages", [] ["service" "namespace" "containerFields"], ListImages, "Images available to workloads.";
     GET "/api/flux/v10/images", "ListImagesWithOptions", ["service"] ["namespace" "containerFields"], ListImages, "Images available to workloads.";
     POST "/api/flux/v9/update-manifests", "UpdateManifests", [] [], UpdateManifests, "Starts a release, a policy change or a sync as a job.";
     GET "/api/flux/v6/jobs", "JobStatus", ["id"] [], JobStatus, "Where a job stands.";
@@ -107,6 +107,7 @@ routes! {
     POST "/api/fluxd/v1/sync", "SyncNow", [] [], SyncNow, "Syncs what is known of git, without looking at the remote first.";
     GET "/api/fluxd/v1/openapi.json", "OpenAPI", [] [], OpenApi, "This document.";
     GET "/metrics", "Metrics", [] [], Metrics, "Metrics in the Prometheus text format.";
+    HEAD "/metrics", "Metrics", [] [], Metrics, "As GET, without body.";
     GET "/healthz", "Live", [] [], Live, "Answers 200 unless a stage is past its deadline.";
     HEAD "/healthz", "Live", [] [], Live, "As GET, without body.";
     GET "/readyz", "Ready", [] [], Ready, "Answers 200 when the process is of use.";

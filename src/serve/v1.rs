@@ -58,7 +58,9 @@ fn malformed(text: impl Into<String>) -> ApiError {
 
 fn ids(list: &str) -> Result<Vec<ObjectId>, ApiError> {
     let wanted = list.split(',').filter(|id| !id.is_empty());
-    wanted.map(|id| id.parse::<ObjectId>().map_err(|e| malformed(e.to_string()))).collect()
+    wanted
+        .map(|id| id.parse::<ObjectId>().map_err(|e| malformed(format!("parsing service spec {id:?}: {e}"))))
+        .collect()
 }
 
 fn regenerate(body: &[u8]) -> Result<bool, ApiError> {
@@ -77,11 +79,14 @@ fn cause(query: &Query) -> Value {
 fn image_release(query: &Query) -> Result<Value, ApiError> {
     let kind = query.first("kind");
     if !matches!(kind, "plan" | "execute") {
-        return Err(malformed(format!("release kind \"{kind}\": expected plan or execute")));
+        return Err(malformed(format!(
+            "parsing release kind {kind:?}: invalid release kind: expected plan or execute"
+        )));
     }
     let list = |key: &str| -> Result<Vec<String>, ApiError> {
         for id in query.all(key).filter(|id| *id != "<all>") {
-            id.parse::<ObjectId>().map_err(|e| malformed(e.to_string()))?;
+            let bad = |e| malformed(format!("parsing service spec {id:?}: invalid workload spec: {e}"));
+            id.parse::<ObjectId>().map_err(bad)?;
         }
         Ok(query.all(key).map(str::to_owned).collect())
     };

@@ -87,7 +87,7 @@ async fn other_spellings_of_a_path_are_redirected() {
         ("/api//", "/api/"),
     ] {
         let response = rig.get(path).await;
-        assert_eq!(response.status(), 301, "{path}");
+        assert_eq!(response.status(), 307, "{path}");
         assert_eq!(response.headers()["location"], *target, "{path}");
     }
     assert_eq!(super::super::answer::clean_path("/a/./b/../../c/"), "/c/");

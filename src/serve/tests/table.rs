@@ -110,7 +110,13 @@ const ERRORS: &[(&str, &str, &str, u16, &str)] = &[
     ("GET", "/api/flux/v5/images", "", 410, "API endpoint deprecated"),
     ("POST", "/api/flux/v1/x/y", "", 410, "API endpoint deprecated"),
     ("GET", "/api/flux/v6/services?namespace=broken", "", 422, "getting workloads: <no>"),
-    ("GET", "/api/flux/v11/services?services=nonsense", "", 400, "parsing nonsense: invalid service ID"),
+    (
+        "GET",
+        "/api/flux/v11/services?services=nonsense",
+        "",
+        400,
+        "parsing service spec \"nonsense\": parsing nonsense: invalid service ID",
+    ),
     ("GET", "/api/flux/v10/images?service=", "", 422, "listing images is not available in this release of fluxd"),
     (
         "POST",
@@ -140,7 +146,7 @@ const ERRORS: &[(&str, &str, &str, u16, &str)] = &[
         "/api/flux/v6/update-images?service=a:deployment/b&image=x&kind=now",
         "",
         400,
-        "release kind \"now\": expected plan or execute",
+        "parsing release kind \"now\": invalid release kind: expected plan or execute",
     ),
 ];
 
