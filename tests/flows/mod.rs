@@ -8,6 +8,7 @@ mod generators;
 mod git;
 mod in_cluster;
 mod process;
+mod parity;
 mod rig;
 mod strategic_merge;
 mod upgrade;
