@@ -54,7 +54,10 @@ const UNLOADABLE: &[Tree<'_>] = &[
         flags: &["--git-path=raw,g", "--manifest-generation"],
     },
     Tree { files: &[("g/.flux.yaml", BROKEN_GENERATOR)], flags: &["--git-path=g", "--manifest-generation"] },
-    Tree { files: &[(".flux.yaml", "version: 2\ncommandUpdated: {generators: []}\n")], flags: &["--manifest-generation"] },
+    Tree {
+        files: &[(".flux.yaml", "version: 2\ncommandUpdated: {generators: []}\n")],
+        flags: &["--manifest-generation"],
+    },
     Tree { files: &[(".flux.yaml", "")], flags: &["--manifest-generation"] },
 ];
 
