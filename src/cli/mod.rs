@@ -4,6 +4,7 @@
 mod connect;
 mod environment;
 mod flags;
+mod leader;
 mod run;
 mod settings;
 mod watchdog;

@@ -7,19 +7,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 use crate::daemon::{Daemon, Parts, open_key_ring};
 use crate::generate::{Generator, OnRun};
 use crate::operator::{Operator, reads::Reads};
 use crate::report::Metrics;
-use crate::runtime::{Election, ElectionSettings, Scoped, Stop, TaskError, TaskFailure, Tasks, process, scoped};
+use crate::runtime::{Stop, TaskError, TaskFailure, Tasks, process, scoped};
 use crate::serve::{Probes, Server};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
 use super::connect::{self, Connection};
 use super::environment::Environment;
-use super::settings::{LeaderElection, Settings, is_http};
+use super::leader::{Release, elect};
+use super::settings::{Settings, is_http};
 use super::watchdog;
 
 /// How long the parts have to end after a signal. With the release of the lease, the process ends within 10 s.
@@ -160,9 +160,6 @@ async fn open_keys(
     Ok(Some(ring))
 }
 
-/// An election under way, and the token that ends it.
-type Release = (Stop, Scoped<()>);
-
 /// Puts the parts together and starts them.
 fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -> Result<Option<Release>, TaskError> {
     summarise(&settings);
@@ -177,40 +174,31 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     let mut operator = Operator::new(daemon, settings.operator, client.clone())
         .on_request(Arc::new(move |verb, status| requests.api_request(verb, status)));
     handle.attach(operator.handle());
-    let mut release = None;
+    let (mut release, mut leader) = (None, None);
     if let Some(election) = settings.leader_election {
-        let (leading, running) = elect(election, client);
-        operator = operator.with_leadership(leading);
-        release = Some(running);
+        let running = elect(election, client);
+        operator = operator.with_leadership(running.leading);
+        (release, leader) = (Some(running.release), Some(running.leader));
     }
     let probes = Probes::default();
     let token = || stop.clone();
     let (mirror, head, jobs, sync, http) = (token(), token(), token(), token(), token());
     tasks.spawn("watchdog", watchdog::run(operator.handle(), probes.clone(), bound, token()));
     let (api, address) = (handle.clone(), settings.serve);
-    tasks.spawn(HTTP, async move { Ok(Server::bind(&address, api, probes).await?.run(http).await?) });
+    tasks.spawn(HTTP, async move {
+        let server = Server::bind(&address, api, probes).await?;
+        let server = match leader {
+            Some(leader) => server.forwarding(leader),
+            None => server,
+        };
+        Ok(server.run(http).await?)
+    });
     tasks.spawn("git mirror", async move { Ok(repo.run(mirror).await?) });
     let watched = handle.clone();
     tasks.spawn("head", async move { Ok(Daemon::watch_head(watched, head).await?) });
     tasks.spawn("jobs", async move { Ok(handle.run_jobs(jobs).await?) });
     tasks.spawn("sync loop", async move { Ok(operator.run(sync).await?) });
     Ok(release)
-}
-
-/// Takes part in the election; whether we lead is told as a truth value, up to the end of the drain.
-fn elect(election: LeaderElection, client: kube::Client) -> (watch::Receiver<bool>, Release) {
-    let release = Stop::new();
-    let settings = ElectionSettings::new(election.namespace, election.name, election.identity);
-    let (election, mut leadership) = Election::new(client, settings);
-    let (tell, leading) = watch::channel(false);
-    let forward = async move {
-        while leadership.changed().await.is_ok() {
-            tell.send_replace(leadership.borrow_and_update().leader);
-        }
-    };
-    let until = release.clone();
-    let running = scoped(async move { tokio::join!(election.run(until), forward).0 });
-    (leading, (release, running))
 }
 
 /// One line with what matters most (fluxd-v1 §1.3).

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::api::Api;
+use super::forward::Forward;
 use super::routes::{self, Endpoint, Match, OURS, Route, V1};
 use super::{Probes, answer, ours, v1};
 use crate::report::ApiError;
@@ -54,6 +55,8 @@ pub(super) struct Service<A> {
     pub(super) limits: Limits,
     pub(super) slots: Arc<Semaphore>,
     pub(super) document: Arc<[u8]>,
+    /// The way to the leader, where there are replicas.
+    pub(super) forward: Option<Forward>,
 }
 
 /// A request whose route is known.
@@ -62,6 +65,8 @@ pub(super) struct Call<'a> {
     /// What stands where the route has braces.
     pub(super) segment: &'a str,
     pub(super) headers: &'a HeaderMap,
+    /// Path and query as sent.
+    pub(super) target: &'a str,
     pub(super) query: &'a Query,
     pub(super) body: Vec<u8>,
 }
@@ -103,7 +108,8 @@ pub(super) async fn dispatch<A: Api>(service: &Service<A>, door: Door, request: 
     };
     let started = Instant::now();
     let (head, body) = request.into_parts();
-    let call = Call { route, segment, headers: &head.headers, query: &query, body: Vec::new() };
+    let target = uri.path_and_query().map_or("/", |target| target.as_str());
+    let call = Call { route, segment, headers: &head.headers, target, query: &query, body: Vec::new() };
     let response = answer_in_time(service, call, body).await;
     let (word, status) = (method_word(&method), response.status().as_u16());
     service.api.metrics().request(word, route.name, status, started.elapsed());
@@ -168,6 +174,11 @@ async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: 
                 }
                 Err(_) => return answer::error_with(StatusCode::REQUEST_TIMEOUT, headers, &body_too_slow()),
             }
+        }
+        if let Some(forward) = &service.forward
+            && let Some(response) = forward.answer(&mut call).await
+        {
+            return response;
         }
         route(service, &call).await.unwrap_or_else(|e| answer::error(headers, &e))
     };

@@ -8,6 +8,7 @@ mod answer;
 mod api;
 mod backend;
 mod dispatch;
+mod forward;
 mod openapi;
 mod ours;
 mod probes;
@@ -19,6 +20,7 @@ mod v1;
 
 pub use api::Api;
 pub use dispatch::Limits;
+pub use forward::Leader;
 pub use openapi::document;
 pub use probes::Probes;
 pub use server::{Error, Server, Settings};

@@ -14,11 +14,12 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::api::Api;
 use super::dispatch::{Door, Limits, Service, dispatch};
+use super::forward::{Forward, Leader};
 use super::{Probes, answer, openapi};
 use crate::report::ApiError;
 use crate::runtime::{Scoped, Stop, scoped};
@@ -59,7 +60,7 @@ pub enum Error {
 
 /// A server that listens and has not begun to answer.
 pub struct Server<A> {
-    service: Arc<Service<A>>,
+    service: Service<A>,
     api: TcpListener,
     metrics: Option<TcpListener>,
 }
@@ -78,8 +79,15 @@ impl<A: Api> Server<A> {
         let limits = settings.limits;
         let document = openapi::document(&api.version())?.into();
         let slots = Arc::new(Semaphore::new(limits.in_flight));
-        let service = Arc::new(Service { api, probes, limits, slots, document });
+        let service = Service { api, probes, limits, slots, document, forward: None };
         Ok(Self { service, api: listener, metrics })
+    }
+
+    /// Hands what needs the leader over to it while another replica leads.
+    #[must_use]
+    pub fn forwarding(mut self, leader: watch::Receiver<Leader>) -> Self {
+        self.service.forward = Some(Forward::new(leader));
+        self
     }
 
     /// The API's address.
@@ -105,10 +113,11 @@ impl<A: Api> Server<A> {
     pub async fn run(self, stop: Stop) -> Result<(), Error> {
         let door = if self.metrics.is_some() { Door::Api } else { Door::All };
         let limits = self.service.limits;
-        let api = accept_all(self.api, router(&self.service, door), limits, &stop);
+        let service = Arc::new(self.service);
+        let api = accept_all(self.api, router(&service, door), limits, &stop);
         match self.metrics {
             Some(listener) => {
-                let metrics = accept_all(listener, router(&self.service, Door::Metrics), limits, &stop);
+                let metrics = accept_all(listener, router(&service, Door::Metrics), limits, &stop);
                 futures::join!(api, metrics);
             }
             None => api.await,

@@ -164,3 +164,27 @@ fn of_two_replicas_one_works_and_the_other_takes_over() {
     eventually("the second one took over", || (value(plane, &namespace)? == "two").then_some(()));
     assert!(syncs(&second) >= 1.0);
 }
+
+#[test]
+fn a_follower_hands_requests_to_the_leader() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("follower");
+    let repo = Repo::new();
+    repo.write("a.yaml", &config_map(&namespace, "one")).push("one object");
+    let lease = format!("--leader-elect-namespace={namespace}");
+    let rarely = ["--git-poll-interval=1h", "--sync-interval=1h"];
+    let replica = || Fluxd::against(plane).git(&repo).args(&["--leader-elect", &lease]).args(&rarely).start();
+    let leader = replica();
+    eventually("the first one works", || value(plane, &namespace));
+    let follower = replica();
+    let services = "/api/flux/v11/services";
+    let answer = |fluxd: &Fluxd| fluxd.get(services).filter(|reply| reply.status == 200).map(|reply| reply.body);
+    eventually("both give the same answer", || (answer(&follower)? == answer(&leader)?).then_some(()));
+
+    let head = repo.write("a.yaml", &config_map(&namespace, "two")).push("two");
+    follower.notify(&repo, &repo.url());
+    eventually("the leader acts on what the follower was told", || (value(plane, &namespace)? == "two").then_some(()));
+    let synced = |fluxd: &Fluxd| fluxd.get("/api/fluxd/v1/outcome").map(|reply| reply.json()["revision"].clone());
+    eventually("the leader's outcome is told by the follower", || (synced(&follower)? == head.as_str()).then_some(()));
+    assert_eq!(follower.metrics().sum("flux_daemon_sync_duration_seconds_count", &[]), 0.0, "a follower syncs nothing");
+}

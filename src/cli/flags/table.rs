@@ -244,6 +244,14 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Additions, "leader-elect-name", Text, "fluxd", "name of that Lease"),
     flag(
         Additions,
+        "leader-elect-address",
+        Text,
+        "",
+        "host:port at which the other replicas reach this one's API, to hand requests to the leader; empty for POD_IP of the \
+         environment with the port of --listen, else for the host of --listen",
+    ),
+    flag(
+        Additions,
         "cache-dir",
         Text,
         "",

@@ -16,6 +16,7 @@ use crate::{daemon, daemon::MarkerStore, serve};
 
 use super::environment::Environment;
 use super::flags::Given;
+use super::leader;
 
 /// Settings that cannot be used; the process exits with code 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +83,7 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
         kube_config: kube_config(flags, env),
         gpg_keys: gpg_keys(flags),
         deploy_key,
-        leader_election: leader_election(flags, env)?,
+        leader_election: leader_election(flags, env, notices)?,
         git,
         generate,
         operator,
@@ -372,7 +373,11 @@ fn daemon(
     }
 }
 
-fn leader_election(flags: &Given, env: &Environment) -> Result<Option<LeaderElection>, SettingsError> {
+fn leader_election(
+    flags: &Given,
+    env: &Environment,
+    notices: &mut Vec<Notice>,
+) -> Result<Option<LeaderElection>, SettingsError> {
     if !flags.bool("leader-elect") {
         return Ok(None);
     }
@@ -380,8 +385,15 @@ fn leader_election(flags: &Given, env: &Environment) -> Result<Option<LeaderElec
     let namespace = given.or_else(|| env.own_namespace.clone()).ok_or_else(|| {
         SettingsError("--leader-elect needs --leader-elect-namespace when not running in a cluster".into())
     })?;
-    // Two processes on one machine must not take each other for themselves.
-    let identity = format!("{}_{}", env.host_name, std::process::id());
+    let pod_ip = env.var("POD_IP").map(|ip| ip.to_string_lossy());
+    let given = flags.text("leader-elect-address");
+    let address = leader::address(&given, pod_ip.as_deref(), &flags.text("listen"))?;
+    if address.is_none() {
+        notices.push(Notice::Warning(
+            "other replicas cannot hand requests to this one: set --leader-elect-address, or POD_IP in the environment".into(),
+        ));
+    }
+    let identity = leader::identity(&env.host_name, std::process::id(), address.as_ref());
     Ok(Some(LeaderElection { namespace, name: flags.text("leader-elect-name"), identity }))
 }
 

@@ -189,4 +189,5 @@ fn leader_election_needs_a_namespace() {
     let elected = settings(&["--leader-elect"]).leader_election.unwrap();
     assert_eq!((elected.namespace.as_str(), elected.name.as_str()), ("flux", "fluxd"));
     assert!(build_with(&["--leader-elect"], &Environment::default()).0.is_err());
+    assert!(build_with(&["--leader-elect", "--leader-elect-address=host"], &in_cluster()).0.is_err());
 }

@@ -23,7 +23,7 @@ pub struct ElectionSettings {
     pub namespace: String,
     /// The lease's name.
     pub name: String,
-    /// This replica's unique name; followers show it, and forward to it where it is a host name.
+    /// This replica's unique name; the others see it, and may find in it where to reach this one.
     pub identity: String,
     /// How long a lease holds without renewal.
     pub duration: Duration,

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use super::{Api, Limits, Probes, Server, Settings, document};
+use super::{Api, Leader, Limits, Probes, Server, Settings, document};
 use crate::object::ObjectId;
 use crate::operator::{Held, HeldDelete, HoldReason, Outcome, Plan, Progress};
 use crate::report::{
@@ -16,6 +17,7 @@ use crate::report::{
 use crate::runtime::{Scoped, Stop, scoped};
 
 mod floods;
+mod followers;
 mod manners;
 mod ours;
 mod table;
@@ -168,6 +170,20 @@ struct Rig {
 
 impl Rig {
     async fn start(fake: Fake, limits: Limits, own_metrics: bool) -> Self {
+        Self::build(fake, limits, own_metrics, None).await
+    }
+
+    /// One of several replicas.
+    async fn following(leader: watch::Receiver<Leader>) -> Self {
+        Self::build(Fake::new(), Limits::default(), false, Some(leader)).await
+    }
+
+    async fn build(
+        fake: Fake,
+        limits: Limits,
+        own_metrics: bool,
+        leader: Option<watch::Receiver<Leader>>,
+    ) -> Self {
         // The client wants a provider even where no TLS is spoken; only the first test of a process can install it.
         drop(rustls::crypto::ring::default_provider().install_default());
         let listen = || "127.0.0.1:0".to_owned();
@@ -176,6 +192,10 @@ impl Rig {
         let server = Server::bind(&settings, fake.clone(), probes.clone()).await.unwrap();
         let base = format!("http://{}", server.address().unwrap());
         let metrics = server.metrics_address().unwrap().map(|a| format!("http://{a}"));
+        let server = match leader {
+            Some(leader) => server.forwarding(leader),
+            None => server,
+        };
         let running = stop.clone();
         let task = scoped(async move { server.run(running).await.unwrap() });
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap();
