@@ -390,7 +390,8 @@ fn leader_election(
     let address = leader::address(&given, pod_ip.as_deref(), &flags.text("listen"))?;
     if address.is_none() {
         notices.push(Notice::Warning(
-            "other replicas cannot hand requests to this one: set --leader-elect-address, or POD_IP in the environment".into(),
+            "other replicas cannot hand requests to this one: set --leader-elect-address, or POD_IP in the environment"
+                .into(),
         ));
     }
     let identity = leader::identity(&env.host_name, std::process::id(), address.as_ref());

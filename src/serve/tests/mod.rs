@@ -178,12 +178,7 @@ impl Rig {
         Self::build(Fake::new(), Limits::default(), false, Some(leader)).await
     }
 
-    async fn build(
-        fake: Fake,
-        limits: Limits,
-        own_metrics: bool,
-        leader: Option<watch::Receiver<Leader>>,
-    ) -> Self {
+    async fn build(fake: Fake, limits: Limits, own_metrics: bool, leader: Option<watch::Receiver<Leader>>) -> Self {
         // The client wants a provider even where no TLS is spoken; only the first test of a process can install it.
         drop(rustls::crypto::ring::default_provider().install_default());
         let listen = || "127.0.0.1:0".to_owned();
