@@ -152,8 +152,8 @@ impl Handle {
     /// When the cluster cannot be read.
     pub async fn export(&self) -> Result<Vec<u8>, ApiError> {
         let objects = self.shared.reads.export().await.map_err(untyped)?;
-        let text: String = objects.iter().map(|o| format!("---\n{}", yaml::write(o))).collect();
-        Ok(text.into_bytes())
+        let documents: Vec<String> = objects.iter().map(yaml::write).collect();
+        Ok(documents.join("---\n").into_bytes())
     }
 
     /// Workloads of a namespace, or those named, or all when both are empty.
