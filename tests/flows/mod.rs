@@ -6,6 +6,7 @@ mod engine;
 mod faults;
 mod generators;
 mod git;
+mod holds;
 mod in_cluster;
 mod parity;
 mod process;
