@@ -29,7 +29,9 @@ impl Flow {
 
     #[track_caller]
     fn until_synced(&self, head: &str) {
-        eventually("the marker is at the head", || (self.repo.remote_ref("refs/tags/flux-sync")? == head).then_some(()));
+        eventually("the marker is at the head", || {
+            (self.repo.remote_ref("refs/tags/flux-sync")? == head).then_some(())
+        });
     }
 
     /// Takes the file out of git.
@@ -65,7 +67,8 @@ impl Flow {
 
     #[track_caller]
     fn until_gone(&self, kind: &str, name: &str) {
-        let gone = || self.plane.get(&self.home, kind, name).is_none_or(|o| !o["metadata"]["deletionTimestamp"].is_null());
+        let gone =
+            || self.plane.get(&self.home, kind, name).is_none_or(|o| !o["metadata"]["deletionTimestamp"].is_null());
         eventually(&format!("{kind} {name} goes"), || gone().then_some(()));
     }
 }
