@@ -1,12 +1,12 @@
 //! What the daemon wants of the cluster, and what follows a sync: events, then the marker (fluxd-v1 §5.2).
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::generate::Loaded;
 use crate::object::{Digest, ObjectId};
-use crate::operator::{self, Component, Context, Desired, Done, Outcome, Reach, SkipReason, Trigger};
+use crate::operator::{self, Component, Context, Desired, Done, ObjectResult, Outcome, Reach, SkipReason, Trigger};
 use crate::runtime::Stop;
 use crate::tree::Revision;
 
@@ -60,6 +60,7 @@ impl Daemon {
             tracing::error!(component = "sync-loop", impact = "left out of this sync; nothing is deleted", "{error}");
         }
         let objects = loaded.objects.clone();
+        shared.state().wanted = Some((head.clone(), Arc::clone(&loaded)));
         Ok(Desired { objects, revision: head.to_string(), complete: loaded.complete, ..Desired::default() })
     }
 
@@ -68,7 +69,7 @@ impl Daemon {
         let known = self.shared.state().synced.is_some();
         let Some(old) = old.filter(|old| !known && *old != head) else { return };
         match self.shared.load(old, false, stop).await {
-            Ok(loaded) => self.shared.state().synced = Some(digests(&loaded)),
+            Ok(loaded) => self.shared.state().synced = Some(loaded),
             Err(e) => tracing::warn!(
                 component = "sync-loop",
                 err = %e,
@@ -90,15 +91,14 @@ impl Daemon {
             return Err(operator::Error::component(stopped.to_string()));
         }
         let Some((revision, loaded)) =
-            shared.state().loaded.clone().filter(|(at, _)| at.to_string() == outcome.revision)
+            shared.state().wanted.clone().filter(|(at, _)| *at.0 == *outcome.revision)
         else {
             return Ok(());
         };
-        let now = digests(&loaded);
         let old = marker::read(shared).await.map_err(operator::Error::component)?;
-        let changed = changed_ids(shared.state().synced.as_ref(), &now, outcome);
+        let changed = changed_ids(shared.state().synced.as_ref(), &loaded, outcome);
         events::tell(shared, old.as_ref(), &revision, changed, outcome).await.map_err(operator::Error::component)?;
-        shared.state().synced = Some(now);
+        shared.state().synced = Some(loaded);
         marker::advance(shared, old.as_ref(), &revision).await.map_err(operator::Error::component)
     }
 }
@@ -128,29 +128,19 @@ impl Component for Daemon {
     }
 }
 
-fn digests(loaded: &Loaded) -> HashMap<ObjectId, Digest> {
-    loaded.objects.iter().map(|o| (o.id(), o.digest())).collect()
-}
-
-/// Identities, with the namespaces that the objects really have, of what differs from the last sync: added or modified.
-fn changed_ids(
-    before: Option<&HashMap<ObjectId, Digest>>,
-    now: &HashMap<ObjectId, Digest>,
-    outcome: &Outcome,
-) -> Vec<ObjectId> {
-    let mut ids: Vec<ObjectId> = outcome
-        .results
-        .iter()
-        .filter_map(|result| {
-            // v1 left such objects out of the set before it compared anything.
-            if matches!(result.done, Done::Skipped(SkipReason::KindUnknown(_))) {
-                return None;
-            }
-            let written = result.target.want.as_ref()?.object.id();
-            let digest = now.get(&written)?;
-            (before.and_then(|b| b.get(&written)) != Some(digest)).then(|| result.id().clone())
-        })
-        .collect();
+/// Identities, with the namespaces that the objects really have, of what differs from the last sync: added or modified. A
+/// digest covers the whole object, its identity too, so one that was there before is the same object unchanged.
+fn changed_ids(before: Option<&Arc<Loaded>>, now: &Arc<Loaded>, outcome: &Outcome) -> Vec<ObjectId> {
+    if before.is_some_and(|before| Arc::ptr_eq(before, now)) {
+        return Vec::new();
+    }
+    let before: HashSet<Digest> = before.iter().flat_map(|b| &b.objects).map(|o| o.digest()).collect();
+    // Objects of unknown kinds are left out, as v1 left them out of the set before it compared anything.
+    let is_new = |r: &&ObjectResult| {
+        let known = !matches!(r.done, Done::Skipped(SkipReason::KindUnknown(_)));
+        known && r.target.want.as_ref().is_some_and(|w| !before.contains(&w.object.digest()))
+    };
+    let mut ids: Vec<ObjectId> = outcome.results.iter().filter(is_new).map(|r| r.id().clone()).collect();
     ids.sort();
     ids.dedup();
     ids

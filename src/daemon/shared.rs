@@ -1,13 +1,11 @@
 //! What the loop, the jobs and the API share: the repository, the generator, and what the last load saw.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt as _;
 
 use crate::generate::{Export, Generator, Loaded};
-use crate::object::{Digest, ObjectId};
 use crate::operator::{self, reads::Reads};
 use crate::report::{ApiError, Metrics};
 use crate::runtime::Stop;
@@ -54,10 +52,12 @@ pub(super) struct Shared {
 pub(super) struct State {
     /// The newest commit that may be synced; `None` before the first refresh.
     pub(super) head: Option<Revision>,
+    /// What the running sync wants; an API read may have loaded another revision since.
+    pub(super) wanted: Option<LoadedAt>,
     /// The last load.
     pub(super) loaded: Option<LoadedAt>,
-    /// Digests by identity as written, of the objects synced last.
-    pub(super) synced: Option<HashMap<ObjectId, Digest>>,
+    /// What was synced last.
+    pub(super) synced: Option<Arc<Loaded>>,
     /// The marker that this process wrote last.
     pub(super) marker: Option<Revision>,
     /// When the running sync began.
