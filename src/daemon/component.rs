@@ -90,8 +90,7 @@ impl Daemon {
             }
             return Err(operator::Error::component(stopped.to_string()));
         }
-        let Some((revision, loaded)) =
-            shared.state().wanted.clone().filter(|(at, _)| *at.0 == *outcome.revision)
+        let Some((revision, loaded)) = shared.state().wanted.clone().filter(|(at, _)| *at.0 == *outcome.revision)
         else {
             return Ok(());
         };
