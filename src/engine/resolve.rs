@@ -180,10 +180,10 @@ fn order(candidate: &Candidate) -> ((u8, bool), &str, &ObjectId) {
 /// Two objects whose identities differ only in that one leaves the default namespace out: neither is applied, because
 /// nobody can say which one is meant.
 fn refuse_duplicates(all: &mut [Candidate]) {
-    let mut seen: HashMap<ObjectId, usize> = HashMap::with_capacity(all.len());
+    let mut seen: HashMap<&ObjectId, usize> = HashMap::with_capacity(all.len());
     let mut twins = Vec::new();
     for (at, candidate) in all.iter().enumerate() {
-        if let Some(first) = seen.insert(candidate.target().id.clone(), at) {
+        if let Some(first) = seen.insert(&candidate.target().id, at) {
             twins.push((first, at));
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn apply(
     };
     let mut by_id = ObjectSet::default();
     for patch in patches {
-        if set.get(&patch.id()).is_none() {
+        if set.same_as(&patch).is_none() {
             let (id, origin) = (patch.id(), patch.origin());
             return Err(failed(format!("patch refers to missing resource ({id}), at {origin}")));
         }
@@ -70,7 +70,7 @@ pub(super) fn apply(
     }
     let mut patched = Vec::with_capacity(generated.len());
     for object in set.objects() {
-        match by_id.get(&object.id()) {
+        match by_id.same_as(object) {
             None => patched.push(Arc::clone(object)),
             Some(patch) => patched.extend(apply_one(object, patch).map_err(&failed)?),
         }

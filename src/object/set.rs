@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::{Object, ObjectId, Origin};
@@ -44,11 +45,35 @@ impl Duplicate {
     }
 }
 
+/// An object as a key: two are equal when their identities as written are. Identities are compared in place rather than
+/// made, because a set of all objects is put together at every commit.
+#[derive(Clone, Debug)]
+struct Written(Arc<Object>);
+
+impl PartialEq for Written {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        a.name() == b.name() && a.namespace() == b.namespace() && a.gvk().kind.eq_ignore_ascii_case(&b.gvk().kind)
+    }
+}
+
+impl Eq for Written {}
+
+impl Hash for Written {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name().hash(state);
+        self.0.namespace().hash(state);
+        for byte in self.0.gvk().kind.bytes() {
+            state.write_u8(byte.to_ascii_lowercase());
+        }
+    }
+}
+
 /// Objects by identity as written, in the order they were added.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectSet {
     order: Vec<Arc<Object>>,
-    by_id: HashMap<ObjectId, usize>,
+    by_id: HashMap<Written, usize>,
 }
 
 impl ObjectSet {
@@ -57,10 +82,10 @@ impl ObjectSet {
     /// # Errors
     /// When its identity is taken; the set is unchanged then.
     pub fn insert(&mut self, object: Arc<Object>) -> Result<(), Box<Duplicate>> {
-        match self.by_id.entry(object.id()) {
+        match self.by_id.entry(Written(Arc::clone(&object))) {
             Entry::Occupied(taken) => {
                 let first = self.order[*taken.get()].origin().clone();
-                Err(Box::new(Duplicate { id: taken.key().clone(), first, second: object.origin().clone() }))
+                Err(Box::new(Duplicate { id: object.id(), first, second: object.origin().clone() }))
             }
             Entry::Vacant(free) => {
                 free.insert(self.order.len());
@@ -70,9 +95,9 @@ impl ObjectSet {
         }
     }
 
-    /// Looks one up by its identity as written.
-    pub fn get(&self, id: &ObjectId) -> Option<&Arc<Object>> {
-        self.by_id.get(id).map(|i| &self.order[*i])
+    /// Looks up the one that has the same identity as written as this one.
+    pub fn same_as(&self, object: &Arc<Object>) -> Option<&Arc<Object>> {
+        self.by_id.get(&Written(Arc::clone(object))).map(|i| &self.order[*i])
     }
 
     /// All, in the order they were added.

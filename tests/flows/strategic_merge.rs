@@ -104,6 +104,11 @@ async fn the_built_in_table_is_the_api_servers_own() {
     let text = ControlPlane::shared().client().await.request_text(request).await.unwrap();
     let table = smp::table_text(&serde_json::from_str(&text).unwrap());
     assert!(table.lines().count() > 100, "{table}");
-    let unknown = smp::Table::unknown_to_builtin(&table);
+    // The API server is shared: definitions of other tests are in its document too.
+    let is_builtin = |line: &&str| {
+        let group = line.split([' ', '/']).nth(1).unwrap_or_default();
+        !line.starts_with("kind ") || !group.contains('.') || group.ends_with(".k8s.io")
+    };
+    let unknown: Vec<&str> = smp::Table::unknown_to_builtin(&table).into_iter().filter(is_builtin).collect();
     assert!(unknown.is_empty(), "lines that src/generate/smp/kinds.txt lacks:\n{}", unknown.join("\n"));
 }
