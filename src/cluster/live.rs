@@ -3,7 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
@@ -172,15 +173,14 @@ struct State {
 type KeyHash = Fingerprint;
 
 fn hash(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> KeyHash {
-    let mut sha = Sha256::new();
-    for part in [group, kind, namespace.unwrap_or_default(), name] {
-        sha.update(part);
-        sha.update([0]);
+    // Keyed by chance, so that nobody can choose names that collide; it never leaves the process.
+    static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
+    let keys = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
+    let mut both = [0; 16];
+    for (half, key) in both.chunks_exact_mut(8).zip(keys) {
+        half.copy_from_slice(&key.hash_one((group, kind, namespace, name)).to_ne_bytes());
     }
-    let full: [u8; 32] = sha.finalize().into();
-    let mut short = [0; 16];
-    short.copy_from_slice(&full[..16]);
-    Fingerprint(short)
+    Fingerprint(both)
 }
 
 fn hash_of(object: &LiveObject) -> KeyHash {
