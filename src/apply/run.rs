@@ -130,7 +130,9 @@ impl Runner<'_> {
             }
         });
         let waits: Vec<_> = waits.collect();
-        futures::stream::iter(waits).buffer_unordered(frame.concurrency.max(1)).collect::<Vec<()>>().await;
+        let all = futures::stream::iter(waits).buffer_unordered(frame.concurrency.max(1)).collect::<Vec<()>>();
+        // A stop ends the wait: nothing new is begun after it anyway.
+        frame.stop.or(all).await;
     }
 
     fn stopped(&self) -> Option<Stopped> {

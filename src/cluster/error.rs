@@ -239,5 +239,7 @@ fn is_immutable(e: &RequestError) -> bool {
         "updates to statefulset spec for fields other than",
         "is immutable after creation",
     ];
-    WORDS.iter().any(|w| e.message.contains(w) || e.causes.iter().any(|c| c.message.contains(w)))
+    let says = |text: &str| WORDS.iter().any(|w| text.contains(w));
+    // With another cause beside it, making the object anew would fail as well, and the object would be gone.
+    if e.causes.is_empty() { says(&e.message) } else { e.causes.iter().all(|c| says(&c.message)) }
 }

@@ -45,7 +45,11 @@ impl Daemon {
 
     async fn want(&self, cx: &Context) -> Result<Desired, operator::Error> {
         let shared = &self.shared;
-        shared.repo.ready().map_err(|e| operator::Error::NotReady(e.to_string()))?;
+        if let Err(e) = shared.repo.ready() {
+            // Once a commit is known, a sync that cannot be made is tried again; before that, the first refresh asks for it.
+            let known = shared.state().head.is_some();
+            return Err(if known { operator::Error::component(e) } else { operator::Error::NotReady(e.to_string()) });
+        }
         let head = shared.state().head.clone();
         let head = head.ok_or_else(|| operator::Error::NotReady("no commit of the branch is known yet".into()))?;
         let old = marker::read(shared).await.map_err(operator::Error::component)?;

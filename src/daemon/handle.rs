@@ -104,6 +104,10 @@ impl Handle {
         let marker = marker::read(shared).await.map_err(untyped)?;
         // `marker..` is git's word for `marker..HEAD`.
         let end = if reference.is_empty() { "HEAD" } else { reference };
+        // git's searches by pattern take what time they like; no client of the API needs them.
+        if end.contains([':', '{']) {
+            return Err(unknown_range(marker.as_ref(), reference, git::Error::UnknownRevision(end.to_owned())));
+        }
         let revision = shared.repo.resolve(end).await.map_err(|e| unknown_range(marker.as_ref(), reference, e))?;
         let paths = &shared.settings.paths;
         let commits = shared.commits_since(marker.as_ref(), &revision, paths).await.map_err(untyped)?;

@@ -140,7 +140,13 @@ impl Shared {
     /// What the head of the branch wants, for API reads.
     pub(super) async fn resources(&self) -> Result<Arc<Loaded>, ResourcesError> {
         self.repo.ready().map_err(ResourcesError::Repo)?;
-        let head = self.repo.head().await.map_err(ResourcesError::Repo)?;
+        // Never a commit that may not be synced: its generators would run.
+        let head = if self.settings.verify_signatures {
+            let none = || git::Error::NotReady("no commit with a good signature is known yet".into());
+            self.state().head.clone().ok_or_else(|| ResourcesError::Repo(none()))?
+        } else {
+            self.repo.head().await.map_err(ResourcesError::Repo)?
+        };
         self.load(&head, false, &Stop::new()).await.map_err(|e| match e {
             LoadError::Git(e) => ResourcesError::Repo(e),
             LoadError::Manifests(e) => ResourcesError::Manifests(words::unparseable(&e.to_string())),

@@ -65,6 +65,8 @@ pub struct Engine {
     cluster: Cluster,
     settings: Settings,
     resolver: Resolver,
+    /// What the last whole pass wanted; a plan that was only looked at may have resolved something else since.
+    wanted: Arc<Vec<Candidate>>,
     records: Records,
     reading: Reading,
     requests: Arc<Mutex<BTreeMap<&'static str, u64>>>,
@@ -86,6 +88,7 @@ impl Engine {
         Ok(Self {
             resolver: Resolver::new(settings.identity.sync_set(), &settings.default_namespace),
             records: Records::open(settings.cache.as_deref())?,
+            wanted: Arc::default(),
             reading: Reading::default(),
             cluster,
             settings,
@@ -122,11 +125,18 @@ impl Engine {
         let until = Instant::now() + self.settings.deadline;
         let planned = book.stage(frame.meter, Stage::Read, self.read(want.full || want.force, until)).await;
         let planned = match planned {
-            Ok(fresh) => book.stage(frame.meter, Stage::Plan, self.plan(want, fresh, until)).await,
+            Ok(fresh) => {
+                // A whole pass looks at every object, so what was reported up to here is dealt with.
+                self.cluster.live().take_changed();
+                book.stage(frame.meter, Stage::Plan, self.plan(want, fresh, until)).await
+            }
             Err(stopped) => Err(stopped),
         };
         let passed = match planned {
-            Ok((plan, _)) => self.carry_out(plan, book, frame, until).await,
+            Ok((plan, candidates)) => {
+                self.wanted = candidates;
+                self.carry_out(plan, book, frame, until).await
+            }
             Err(stopped) => book.close(Plan::default(), Some(stopped)),
         };
         self.watch();
@@ -143,7 +153,7 @@ impl Engine {
         let book = Book::open(&self.requests, revision, Reach::Drift);
         let until = Instant::now() + self.settings.deadline;
         let candidates: Vec<Candidate> =
-            self.resolver.last().iter().filter(|c| keys.contains(&c.target().key)).cloned().collect();
+            self.wanted.iter().filter(|c| keys.contains(&c.target().key)).cloned().collect();
         let probed = probe::probe(&self.cluster, &candidates, self.settings.concurrency, until).await;
         let plan = self.decide(&candidates, Scope { revision, reach: Reach::Drift, force: false }, &probed);
         let passed = self.carry_out(plan, book, frame, until).await;
@@ -175,8 +185,6 @@ impl Engine {
             self.reading.refresh(&self.cluster, until).await?;
             self.kind_missing = false;
         }
-        // A whole pass looks at every object, so what was reported up to here is dealt with.
-        self.cluster.live().take_changed();
         Ok(look || whole)
     }
 

@@ -181,7 +181,10 @@ impl Reads {
             action: "Sync".into(),
             secondary: None,
         };
-        self.recorder.publish(&event, &reference).await.map_err(|e| Error::Cluster(e.to_string()))
+        match tokio::time::timeout(DEADLINE, self.recorder.publish(&event, &reference)).await {
+            Ok(published) => published.map_err(|e| Error::Cluster(e.to_string())),
+            Err(_) => Err(Error::Cluster("recording an event: no answer in time".into())),
+        }
     }
 }
 

@@ -139,7 +139,7 @@ impl<C: Component> Run<C> {
 
     async fn plan(&mut self, stop: &Stop) -> Result<Arc<Plan>, Error> {
         let cx = self.context(Trigger::Request, stop);
-        let desired = self.component.desired(&cx).await?;
+        let desired = self.wanted(&cx).await?;
         let approved = lock(&self.handle.shared.state).approved.clone();
         let plan = self.engine.plan_only(&want(&desired, Trigger::Request, &approved)).boxed().await;
         plan.map(Arc::new).map_err(|stopped| Error::Cluster(stopped.to_string()))
@@ -173,8 +173,9 @@ impl<C: Component> Run<C> {
         let frame = Frame { meter: &meter, stop: &ended.stop };
         let mut passed = ended.run(self.engine.pass(&want, frame).boxed()).await;
         passed.outcome.stages.insert(0, (Stage::Desired, spent));
-        if passed.outcome.held.is_none() && passed.outcome.stopped.is_none() {
-            lock(&self.handle.shared.state).approved.clear();
+        if passed.outcome.stopped.is_none() {
+            // An approval is for the pass that follows it; one that came meanwhile is for the next.
+            lock(&self.handle.shared.state).approved.retain(|uid| !approved.contains(uid));
         }
         let trouble = is_trouble(&passed.outcome) || self.engine.is_unsettled();
         self.conclude(passed, &cx).await;
@@ -199,6 +200,9 @@ impl<C: Component> Run<C> {
         let ended = while_leading(self.triggers.leading.clone(), stop);
         let frame = Frame { meter: &meter, stop: &ended.stop };
         let passed = ended.run(self.engine.correct(keys, &revision, frame).boxed()).await;
+        if is_trouble(&passed.outcome) {
+            self.handle.request();
+        }
         if passed.plan.is_empty() {
             return;
         }
@@ -285,7 +289,8 @@ impl Ended {
             _ = leading.wait_for(|leads| !leads) => self.stop.stop(),
         }
         let mut passed = work.await;
-        passed.outcome.stopped = passed.outcome.stopped.map(|_| Stopped::NotLeading);
+        // Also when every step was done: what follows a pass is for the one who leads.
+        passed.outcome.stopped = Some(Stopped::NotLeading);
         passed
     }
 }

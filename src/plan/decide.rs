@@ -127,6 +127,11 @@ fn wanted(input: &Input<'_>, want: &Wanted, live: Option<&Live>) -> Action {
     }
     match (input.record)(&live.uid) {
         Some(record) if record.digest != want.digest => Action::Apply(Why::Changed),
+        // The record may be older than the object: another replica applied since, or we ended before it was kept. The
+        // fields we own can be the same then, and only the checksum on the object tells.
+        Some(_) if !want.own_checksum && live.checksum.is_some_and(|c| c != want.checksum) => {
+            Action::Apply(Why::Changed)
+        }
         Some(record) if input.correct_drift && (live.entry.is_none() || record.entry != live.entry) => {
             Action::Apply(Why::Drifted)
         }

@@ -142,10 +142,17 @@ fn hold(managed: &Managed, wanted: &[Candidate], collect: &Collect<'_>) -> Optio
     match (key.group.as_str(), key.kind.as_str()) {
         _ if wanted.is_empty() => Some(HoldReason::EmptySet),
         ("", "PersistentVolumeClaim") => Some(HoldReason::VolumeClaim),
-        ("", "Namespace") if collect.in_use.contains(key) => Some(HoldReason::NamespaceInUse),
+        ("", "Namespace") if collect.in_use.contains(key) || is_wanted_in(wanted, &key.name) => {
+            Some(HoldReason::NamespaceInUse)
+        }
         ("apiextensions.k8s.io", _) if collect.in_use.contains(key) => Some(HoldReason::CrdInUse),
         _ => None,
     }
+}
+
+/// Whether some wanted object lives in a namespace; it may not be live yet.
+fn is_wanted_in(wanted: &[Candidate], namespace: &str) -> bool {
+    wanted.iter().any(|c| c.target().key.namespace.as_deref() == Some(namespace))
 }
 
 /// Adds the steps of garbage collection to a plan.

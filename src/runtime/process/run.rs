@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
@@ -131,28 +132,40 @@ fn limit(pid: i32, limits: Rlimits) {
 }
 
 /// Feeds and reads until the program has ended and its output too. Output that others still hold open after the
-/// program's end is waited for no longer than the grace time.
+/// program's end is waited for no longer than the grace time; then standard output that did not end is an error.
 async fn work(
     running: &mut Running,
     command: &Command,
     (stdout, stderr): (&mut Capture, &mut Capture),
 ) -> Result<Status, Cut> {
     let Some(pipes) = running.pipes.take() else { return Err(Cut::Stopped) };
+    let all_written = AtomicBool::new(false);
     let transfer = async {
+        let read_stdout = async {
+            let read = stdout.fill(pipes.stdout).await;
+            all_written.store(read.is_ok(), Ordering::Relaxed);
+            read
+        };
         let read_stderr = async {
             match pipes.stderr {
                 Some(from) => stderr.fill(BufReader::new(from)).await,
                 None => Ok(()),
             }
         };
-        tokio::try_join!(feed(pipes.stdin, &command.stdin), stdout.fill(pipes.stdout), read_stderr).map(|_| ())
+        tokio::try_join!(feed(pipes.stdin, &command.stdin), read_stdout, read_stderr).map(|_| ())
     };
     let mut transfer = std::pin::pin!(transfer);
     tokio::select! {
         status = running.child.wait() => {
             let status = to_status(status.map_err(Cut::Io)?);
-            if let Ok(done) = tokio::time::timeout(command.grace, transfer).await {
-                done?;
+            match tokio::time::timeout(command.grace, transfer).await {
+                Ok(done) => done?,
+                // What is missing would pass for what the program did not write, and be deleted from the cluster.
+                Err(_) if !all_written.load(Ordering::Relaxed) => {
+                    let text = "it ended, but something it started still holds its output open";
+                    return Err(Cut::Io(std::io::Error::other(text)));
+                }
+                Err(_) => {}
             }
             Ok(status)
         }

@@ -96,19 +96,25 @@ async fn a_command_deaf_to_sigterm_is_killed_with_all_it_started() {
 
 #[tokio::test]
 async fn what_a_command_leaves_behind_is_ended() {
-    let output = run(sh("sleep 1000 & echo $!").grace(SHORT)).await.unwrap();
+    let output = run(sh("sleep 1000 >/dev/null 2>&1 & echo $!").grace(SHORT)).await.unwrap();
     assert!(is_gone(&text(&output.stdout)));
 }
 
 #[tokio::test]
 async fn an_orphan_that_hides_its_origin_is_ended_once_no_older_command_runs() {
     // Forked twice into a session of its own: neither parent nor group nor session tells where it came from.
-    let output = run(sh("setsid sh -c 'sleep 1000 & echo $!' & wait").grace(SHORT)).await.unwrap();
+    let output = run(sh("setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!' & wait").grace(SHORT)).await.unwrap();
     let pid = text(&output.stdout);
     assert!(!pid.is_empty());
     while !is_gone(&pid) {
         run(sh("true")).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn output_that_is_still_held_open_after_the_grace_time_is_no_whole_output() {
+    let error = run(sh("(sleep 1000; echo late) & echo early").grace(SHORT)).await.unwrap_err();
+    assert!(error.to_string().contains("holds its output open"), "{error}");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub(super) struct Files {
 
 #[derive(Default)]
 struct Kept {
-    dirs: HashMap<Oid, (Arc<Dir>, u64)>,
+    dirs: HashMap<Oid, KeptDir>,
     entries: u64,
 }
 
@@ -41,7 +41,7 @@ impl Files {
         let root = repository.find_commit(id).map(|c| c.tree_id()).map_err(|e| unreadable(revision, &e))?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reading = Reading { repository: &repository, kept: &mut kept, revision };
-        let (root, count) = reading.dir(root, 0)?;
+        let (root, count, _) = reading.dir(root, 0)?;
         if kept.entries > KEPT_ENTRIES.max(2 * count) {
             *kept = Kept::default();
         }
@@ -55,6 +55,9 @@ impl Files {
     }
 }
 
+/// A directory, how many entries it has with all below it, and how many levels are below it.
+type KeptDir = (Arc<Dir>, u64, usize);
+
 struct Reading<'a> {
     repository: &'a Repository,
     kept: &'a mut Kept,
@@ -62,15 +65,17 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn dir(&mut self, id: Oid, depth: usize) -> Result<(Arc<Dir>, u64), Error> {
-        if let Some((dir, count)) = self.kept.dirs.get(&id) {
-            return Ok((Arc::clone(dir), *count));
-        }
-        if depth > DEPTH_LIMIT {
+    fn dir(&mut self, id: Oid, depth: usize) -> Result<KeptDir, Error> {
+        let known = self.kept.dirs.get(&id).cloned();
+        // A known directory counts with all that is below it, else kept ones could be stacked without end.
+        if depth + known.as_ref().map_or(0, |k| k.2) > DEPTH_LIMIT {
             return Err(self.refuse(format!("directories are nested deeper than {DEPTH_LIMIT}")));
         }
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let tree = self.repository.find_tree(id).map_err(|e| unreadable(self.revision, &e))?;
-        let (mut entries, mut count) = (BTreeMap::new(), 0_u64);
+        let (mut entries, mut count, mut height) = (BTreeMap::new(), 0_u64, 0);
         for entry in &tree {
             let name = self.check_name(entry.name_bytes())?;
             let mode = match entry.filemode() {
@@ -84,8 +89,9 @@ impl Reading<'_> {
             let entry = match mode {
                 Some(mode) => Entry::Leaf { id: blob_id(entry.id()), mode },
                 None => {
-                    let (dir, below) = self.dir(entry.id(), depth + 1)?;
+                    let (dir, below, levels) = self.dir(entry.id(), depth + 1)?;
                     count += below;
+                    height = height.max(levels + 1);
                     Entry::Dir(dir)
                 }
             };
@@ -96,8 +102,8 @@ impl Reading<'_> {
         }
         self.kept.entries += entries.len() as u64;
         let dir = Arc::new(Dir { entries });
-        self.kept.dirs.insert(id, (Arc::clone(&dir), count));
-        Ok((dir, count))
+        self.kept.dirs.insert(id, (Arc::clone(&dir), count, height));
+        Ok((dir, count, height))
     }
 
     /// Names that would leave the tree or change what git does when the tree is written to a disk.

@@ -152,7 +152,11 @@ pub(super) fn split_credential(url: &str) -> (String, Option<Credential>) {
     let Some((scheme, rest)) = url.split_once("://") else { return (strip_scp_password(url), None) };
     let Some(at) = user_info_end(rest) else { return (url.to_owned(), None) };
     let (info, host) = (&rest[..at], &rest[at + 1..]);
-    let Some((user, password)) = info.split_once(':') else { return (url.to_owned(), None) };
+    let (user, password) = match info.split_once(':') {
+        Some(both) => both,
+        None if looks_like_token(info) => (info, ""),
+        None => return (url.to_owned(), None),
+    };
     let is_http = ["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
     let credential = Credential { user: user.to_owned(), password: password.to_owned() };
     let is_secret = user.is_empty() || password == TOKEN_PASSWORD || looks_like_token(user);
