@@ -151,7 +151,7 @@ fn hold(managed: &Managed, wanted: &[Candidate], collect: &Collect<'_>) -> Optio
 }
 
 /// Whether some wanted object lives in a namespace; it may not be live yet.
-fn is_wanted_in(wanted: &[Candidate], namespace: &str) -> bool {
+pub(super) fn is_wanted_in(wanted: &[Candidate], namespace: &str) -> bool {
     wanted.iter().any(|c| c.target().key.namespace.as_deref() == Some(namespace))
 }
 

@@ -246,3 +246,19 @@ fn the_digest_of_held_deletes_survives_unrelated_commits() {
     let three = other.plan(&[Candidate::Known(target("ConfigMap", "x", json!({})))]).held.unwrap();
     assert_ne!(one.digest, three.digest);
 }
+
+#[test]
+fn a_record_older_than_the_object_does_not_hide_that_the_object_is_another() {
+    let target = target("ConfigMap", "a", json!({}));
+    let other = Live { checksum: Some([8; 16]), ..OURS };
+    assert_eq!(action(&target, Some(other), Some(RECORD), false), Action::Apply(Why::Changed));
+    let same = Live { checksum: Some([9; 16]), ..OURS };
+    assert_eq!(action(&target, Some(same), Some(RECORD), false), Action::Keep);
+}
+
+#[test]
+fn a_namespace_that_a_wanted_object_lives_in_is_held_although_nothing_is_live_in_it() {
+    let wanted = [Candidate::Known(target("ConfigMap", "new", json!({})))];
+    assert!(gc::is_wanted_in(&wanted, "demo"));
+    assert!(!gc::is_wanted_in(&wanted, "other"));
+}
