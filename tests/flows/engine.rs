@@ -123,9 +123,15 @@ async fn a_definition_and_its_objects_go_in_one_pass_and_the_next_pass_sends_not
     let first = running.outcome();
     assert!(first.results.iter().all(|r| r.done == Done::Created), "{:?}", done(&first));
 
-    let second = running.sync().await;
-    assert!(second.results.iter().all(|r| r.done == Done::Unchanged), "{:?}", done(&second));
-    assert!(second.requests.is_empty(), "a pass without changes sends nothing: {:?}", second.requests);
+    // The watch of the new kind begins with a list of its own, beside the next pass and counted with it. A pass that sent
+    // something by itself would do so every time.
+    let quiet = || async {
+        let next = running.sync().await;
+        assert!(next.results.iter().all(|r| r.done == Done::Unchanged), "{:?}", done(&next));
+        assert!(next.requests.keys().all(|verb| *verb == "list"), "nothing is written: {:?}", next.requests);
+        next.requests.is_empty().then_some(())
+    };
+    eventually_async("a pass without changes sends nothing", quiet).await;
     running.end().await;
 }
 
