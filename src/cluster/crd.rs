@@ -9,7 +9,8 @@ use http::header::{ACCEPT, USER_AGENT};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::request::{AGENT, Call, JSON, METADATA_LIST, Raw, from_transport, parse};
+use super::request::{AGENT, Call, JSON, METADATA_LIST, from_transport, parse};
+use super::watch::Event;
 use super::{Cluster, ErrorKind, KindInfo, Kinds, RequestError};
 use crate::object::Gvk;
 use crate::runtime::Backoff;
@@ -72,14 +73,6 @@ struct Condition {
     kind: String,
     status: String,
     message: String,
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(borrow)]
-    object: Raw<'a>,
 }
 
 impl Definition {

@@ -37,12 +37,13 @@ enum End {
     Expired,
 }
 
+/// One line of a watch.
 #[derive(Deserialize)]
-struct Event<'a> {
+pub(super) struct Event<'a> {
     #[serde(rename = "type")]
-    kind: &'a str,
+    pub(super) kind: &'a str,
     #[serde(borrow)]
-    object: Raw<'a>,
+    pub(super) object: Raw<'a>,
 }
 
 impl Cluster {

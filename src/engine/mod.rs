@@ -9,6 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use crate::cluster::Validation;
 pub use pass::{Engine, Frame, Passed, Want};
 pub use records::CacheError;
-pub use settings::{Budget, Drift, Gc, Identity, Settings, Validation};
+pub use settings::{Budget, Drift, Gc, Identity, Settings};

@@ -16,7 +16,7 @@ use super::probe::{self, Probed};
 use super::read::{self, Reading};
 use super::records::{CacheError, Records};
 use super::resolve::Resolver;
-use super::{Budget, Drift, Gc, Settings, Validation};
+use super::{Budget, Drift, Gc, Settings};
 
 /// What a pass is asked to bring about.
 #[derive(Clone, Copy)]
@@ -382,11 +382,7 @@ fn cluster_settings(
     let mut out = cluster::Settings::new(&settings.field_manager, GC_MARK_LABEL, owns);
     out.allow_namespaces.clone_from(&settings.allow_namespaces);
     out.exclude.clone_from(&settings.exclude_resources);
-    out.validation = match settings.validation {
-        Validation::Strict => cluster::Validation::Strict,
-        Validation::Warn => cluster::Validation::Warn,
-        Validation::Ignore => cluster::Validation::Ignore,
-    };
+    out.validation = settings.validation;
     out.on_request = Arc::new(move |verb, status| {
         *requests.lock().unwrap_or_else(PoisonError::into_inner).entry(verb).or_default() += 1;
         if let Some(hook) = &on_request {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::cluster::Validation;
 use crate::object::{Glob, ObjectId, SyncSet};
 
 /// Whose marks the objects carry.
@@ -60,18 +61,6 @@ pub enum Drift {
     Interval,
     /// Only when the manifest changes.
     Off,
-}
-
-/// What happens to fields that a kind's schema does not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Validation {
-    /// The object is rejected.
-    #[default]
-    Strict,
-    /// It is applied without them, with a warning.
-    Warn,
-    /// It is applied without them.
-    Ignore,
 }
 
 /// What a pass goes by.
