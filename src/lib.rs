@@ -15,11 +15,14 @@
 //! - [`cluster`]: the one talker to the API server about managed objects.
 //! - [`source`]: revisions of git become trees; markers go back.
 //! - [`generate`]: a tree becomes objects: files, `.flux.yaml`, patches, SOPS.
+//! - [`registry`]: images that registries offer; answers kept and asked for no faster than allowed.
 //! - [`plan`]: what a pass would do, and why; a pure function.
 //! - [`apply`]: carries out a plan, and says what became of each object.
 //! - [`report`]: types of the API, events and metrics.
 //! - [`engine`]: one pass: read, plan, apply, collect garbage.
 //! - [`operator`]: the public library: keeps a cluster equal to what a component wants.
+//! - [`update`]: which image comes next, and the words of its commit; pure functions.
+//! - [`client`]: the API from its users' side, for `fluxctl`.
 //! - [`daemon`]: the component whose wishes are a git tree.
 //! - [`serve`]: the HTTP API.
 //! - [`cli`]: flags and environment into settings, wiring, exit codes.
@@ -27,6 +30,7 @@
 pub mod api;
 pub mod apply;
 pub mod cli;
+pub mod client;
 pub mod cluster;
 pub mod daemon;
 pub mod engine;
@@ -35,8 +39,10 @@ pub mod health;
 pub mod object;
 pub mod operator;
 pub mod plan;
+pub mod registry;
 pub mod report;
 pub mod runtime;
 pub mod serve;
 pub mod source;
 pub mod tree;
+pub mod update;

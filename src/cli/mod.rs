@@ -4,6 +4,7 @@
 mod connect;
 mod environment;
 mod flags;
+pub mod fluxctl;
 mod leader;
 mod run;
 mod settings;
