@@ -2,6 +2,7 @@
 //!
 //! Everything here is a value or a function of values: no cluster, no files, no clock.
 
+mod field;
 mod glob;
 mod id;
 mod manifest;
@@ -11,6 +12,7 @@ mod policy;
 mod set;
 pub mod yaml;
 
+pub use field::{AnnotationChange, FieldChange, Step};
 pub use glob::Glob;
 pub use id::{CLUSTER_SCOPE, Gvk, IdError, Key, ObjectId};
 pub use manifest::{Digest, Object, ObjectError, Origin};

@@ -1,12 +1,15 @@
 //! An immutable set of files at a revision. It knows no disk and no git: contents come from a function given at making.
 
 mod links;
+mod overlay;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+pub use overlay::FileChange;
 
 /// A commit id: 40 lower-case hexadecimal digits (or 64 in a SHA-256 repository).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

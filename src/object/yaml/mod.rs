@@ -1,7 +1,8 @@
 //! Manifests as text: reading YAML streams by the rules that Kubernetes' own tools use, and writing them.
 //!
-//! Reading yields JSON values, as `sigs.k8s.io/yaml` makes them. Edits that keep a file's layout are not made here.
+//! Reading yields JSON values, as `sigs.k8s.io/yaml` makes them. Edits that keep a file's layout are [`edit`]'s.
 
+pub mod edit;
 mod input;
 mod loader;
 mod number;
