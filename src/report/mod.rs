@@ -11,6 +11,7 @@ mod metrics;
 mod tests;
 mod types;
 mod update;
+mod view;
 mod workload;
 
 pub use change::{Change, decode_change};
@@ -28,5 +29,9 @@ pub use types::{
 pub use update::{
     AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
     UpdateSpec, WorkloadResult,
+};
+pub use view::{
+    ApplyView, CommitView, FieldDiff, FieldOwner, GcView, HeldDeleteView, HeldView, News, ObjectView, ObjectsView, PlanView,
+    StepView, TraceView,
 };
 pub use workload::{WORKLOAD_KINDS, Workload, WorkloadContainer, is_add_on};
