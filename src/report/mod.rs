@@ -31,7 +31,7 @@ pub use update::{
     UpdateSpec, WorkloadResult,
 };
 pub use view::{
-    ApplyView, CommitView, FieldDiff, FieldOwner, GcView, HeldDeleteView, HeldView, News, ObjectView, ObjectsView, PlanView,
-    StepView, TraceView,
+    ApplyView, CommitView, FieldDiff, FieldOwner, GcView, HeldDeleteView, HeldView, News, ObjectView, ObjectsView,
+    PlanView, StepView, TraceView,
 };
 pub use workload::{WORKLOAD_KINDS, Workload, WorkloadContainer, is_add_on};
