@@ -1,5 +1,5 @@
-//! A git repository as fluxd sees it: a bare mirror that is kept fresh, trees read from its objects, and the sync marker
-//! written back. It is the only user of the git program.
+//! A git repository as fluxd sees it: a bare mirror that is kept fresh, trees read from its objects, and commits, notes
+//! and the sync marker written back. It is the only user of the git program.
 //!
 //! Promises:
 //! - What the remote has is followed, force-pushes and deletions included; nothing is ever merged.
@@ -26,6 +26,7 @@ mod settings;
 mod ssh;
 mod url;
 mod verify;
+mod write;
 
 pub use error::{Error, Kind};
 pub use gpg::import_gpg_keys;
@@ -33,3 +34,4 @@ pub use keys::{Fingerprint, KeyPair, KeyRing, KeySettings, LoadKey, PublicKey, S
 pub use repo::{Commit, Invalid, Repo, Status, Verified};
 pub use settings::{FORWARDED, Settings, SshSettings, Verify, forwarded};
 pub use url::{check_url, equivalent, redact, sanitise_url, v1_url};
+pub use write::{NewCommit, PushError};
