@@ -1,24 +1,20 @@
 //! What the API can ask of the daemon. Nothing here waits for a running sync.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, GitRemote, JobResult, JobState, JobStatus, Metrics, PublicKey,
-    Update, UpdateSpec, decode_note, decode_update,
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, ImageStatus, JobResult, JobState, JobStatus, Metrics,
+    PublicKey, Update, UpdateSpec, decode_note, decode_update,
 };
 use crate::runtime::Stop;
 use crate::source::git;
 use crate::tree::Revision;
 
-use super::jobs;
+use super::jobs::{self, Job};
 use super::shared::{ResourcesError, Shared};
-use super::{head, identity, marker, services, words};
-
-/// What git writes for no commit at all.
-const NO_REVISION: &str = "0000000000000000000000000000000000000000";
+use super::{identity, images, marker, services, words, worker};
 
 /// A cheap handle of the daemon for those who serve it.
 #[derive(Clone)]
@@ -171,24 +167,49 @@ impl Handle {
         services::list(&self.shared, namespace, ids).await
     }
 
-    /// Starts an update. Of v1's updates this release knows `sync`.
+    /// The images that workloads run and could run: all workloads when `workload` is `<all>`, else the one named
+    /// (fluxd-v1 §8.3). `fields` names what is shown of each container; none for all.
     ///
     /// # Errors
-    /// On a specification that cannot be read, and for the other kinds of updates.
-    pub async fn update_manifests(&self, body: &serde_json::Value) -> Result<String, ApiError> {
-        let spec = decode_update(body)?;
-        match &spec.update {
-            Update::Sync => Ok(self.start_sync_job(spec)),
-            Update::Auto(_) => Err(ApiError::untyped("unknown update type \"auto\"")),
-            other => Err(ApiError::not_built(other.type_word())),
-        }
+    /// When a namespace and a workload are both given, for unknown fields and unreadable identities, when the cluster
+    /// cannot be read, or when the files in git cannot.
+    pub async fn list_images(
+        &self,
+        workload: &str,
+        namespace: &str,
+        fields: &[String],
+    ) -> Result<Vec<ImageStatus>, ApiError> {
+        images::list(&self.shared, workload, namespace, fields).await
     }
 
-    fn start_sync_job(&self, spec: UpdateSpec) -> String {
-        let id = jobs::new_id();
-        self.shared.jobs.queue(&id, spec);
-        tracing::info!(component = "sync-loop", jobID = id, state = "queued");
-        id
+    /// Starts an update and gives the job's name. A plan is made at once, beside whatever runs; the others are queued.
+    ///
+    /// # Errors
+    /// On a specification that cannot be read, for `auto`, when too many jobs wait, and when a plan fails.
+    pub async fn update_manifests(&self, body: &serde_json::Value) -> Result<String, ApiError> {
+        let spec = decode_update(body)?;
+        if let Update::Auto(_) = &spec.update {
+            return Err(ApiError::untyped("unknown update type \"auto\""));
+        }
+        self.update(spec).await
+    }
+
+    /// As [`Handle::update_manifests`], for a specification that is read already.
+    ///
+    /// # Errors
+    /// When too many jobs wait, and when a plan fails.
+    pub async fn update(&self, spec: UpdateSpec) -> Result<String, ApiError> {
+        let shared = &self.shared;
+        if !spec.update.is_plan() {
+            let id = shared.jobs.queue(spec)?;
+            tracing::info!(component = "sync-loop", jobID = id, state = "queued");
+            return Ok(id);
+        }
+        let job = Job { id: jobs::new_id(), spec };
+        match worker::execute(shared, &job, &Stop::new()).await {
+            Ok(_) => Ok(job.id),
+            Err(failed) => Err(failed.error),
+        }
     }
 
     /// Where a job stands.
@@ -221,56 +242,7 @@ impl Handle {
     /// # Errors
     /// None: a job's failure is the job's.
     pub async fn run_jobs(self, stop: Stop) -> Result<(), operator::Error> {
-        while let Some((id, waited)) = self.shared.jobs.next(&stop).await {
-            self.shared.metrics.queued(waited);
-            let began = Instant::now();
-            let record = |state, revision: &str, error: &str| {
-                self.shared.jobs.record(&id, state, revision, error);
-            };
-            tracing::info!(component = "sync-loop", jobID = id, state = "in-progress");
-            record(JobState::Running, "", "");
-            let done = tokio::time::timeout(self.shared.settings.sync_timeout, self.sync_job()).await;
-            let (revision, error) = match done {
-                Ok(Ok(revision)) => (revision, None),
-                Ok(Err((revision, error))) => (revision, Some(error)),
-                Err(_) => (String::new(), Some("context deadline exceeded".to_owned())),
-            };
-            let state = if error.is_none() { JobState::Succeeded } else { JobState::Failed };
-            record(state, &revision, error.as_deref().unwrap_or(""));
-            self.shared.metrics.job(began.elapsed(), error.is_none());
-            match error {
-                None => tracing::info!(component = "sync-loop", jobID = id, state = "done", success = true),
-                Some(err) => tracing::info!(component = "sync-loop", jobID = id, state = "done", success = false, err),
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks at the remote, and asks for a sync that reads every kind anew. The revision is what the client waits for.
-    async fn sync_job(&self) -> Result<String, (String, String)> {
-        let none = |e: git::Error| (String::new(), e.to_string());
-        let unread = |e: marker::Error| (String::new(), e.to_string());
-        let shared = &self.shared;
-        shared.repo.refresh().await.map_err(none)?;
-        head::follow(shared).await.map_err(unread)?;
-        let head = shared.repo.head().await.map_err(none)?;
-        let valid = shared.state().head.clone();
-        shared.request(true);
-        if !shared.settings.verify_signatures || valid.as_ref() == Some(&head) {
-            return Ok(head.to_string());
-        }
-        // git's null id: fluxctl cuts seven characters off without looking, and fails at once where there is nothing to
-        // wait for.
-        let revision = valid.as_ref().map_or_else(|| NO_REVISION.to_owned(), ToString::to_string);
-        let valid = valid.map(|v| v.to_string()).unwrap_or_default();
-        let eight = |revision: &str| revision.get(..8).unwrap_or(revision).to_owned();
-        let text = format!(
-            "The branch HEAD in the git repo is not verified, and fluxd is unable to sync to it. The last verified commit \
-             was {}. HEAD is {}.",
-            eight(&valid),
-            eight(&head.0)
-        );
-        Err((revision, text))
+        worker::run(&self.shared, &stop).await
     }
 }
 

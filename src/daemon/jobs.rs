@@ -1,5 +1,5 @@
 //! Jobs: what clients ask for and come back to (fluxd-v1 §6.7). A bounded queue with one worker, and a bounded memory of
-//! what became of each.
+//! what became of each. What a job does is elsewhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 use tokio::sync::Notify;
 
-use crate::report::{JobResult, JobState, JobStatus, UpdateSpec};
+use crate::report::{ApiError, JobResult, JobState, JobStatus, UpdateSpec};
 use crate::runtime::Stop;
 
-/// Jobs whose fate is remembered, waiting ones included; the oldest is forgotten first.
+/// Ended jobs whose fate is remembered; the one that ended first is forgotten first.
 const REMEMBERED: usize = 100;
+
+/// Jobs that may wait. Each is one person's or one program's wish, so more are a flood.
+const WAITING: usize = 1000;
 
 /// A job's name: 32 random hexadecimal digits in groups of 8, 4, 4, 4, 12.
 pub(super) fn new_id() -> String {
@@ -20,6 +23,40 @@ pub(super) fn new_id() -> String {
     let text = hex::encode(bytes);
     [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
 }
+
+/// One job.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// Its name.
+    pub(super) id: String,
+    /// What is asked for. Of automation, the changes are decided when the job runs.
+    pub(super) spec: UpdateSpec,
+}
+
+/// Why a job failed, and what it came to nevertheless.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// The error; its short text is what clients of the job read.
+    pub(super) error: ApiError,
+    /// What was reached before.
+    pub(super) result: JobResult,
+}
+
+impl From<ApiError> for Failed {
+    fn from(error: ApiError) -> Self {
+        Self { error, result: JobResult::default() }
+    }
+}
+
+impl Failed {
+    /// A failure that nobody classified.
+    pub(super) fn untyped(cause: impl std::fmt::Display) -> Self {
+        ApiError::untyped(cause.to_string()).into()
+    }
+}
+
+/// How a job ended.
+pub(super) type Ended = Result<JobResult, Failed>;
 
 /// The queue and the fates of the latest jobs.
 #[derive(Debug, Default)]
@@ -30,9 +67,13 @@ pub(super) struct JobLog {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: VecDeque<(String, Instant)>,
-    order: VecDeque<String>,
+    waiting: VecDeque<(Job, Instant)>,
+    ended: VecDeque<String>,
     fates: HashMap<String, JobStatus>,
+}
+
+fn status(state: JobState) -> JobStatus {
+    JobStatus { result: JobResult::default(), err: String::new(), state }
 }
 
 impl JobLog {
@@ -40,28 +81,34 @@ impl JobLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job at the end.
-    pub(super) fn queue(&self, id: &str, spec: UpdateSpec) {
+    /// Adds a job at the end and gives its name.
+    ///
+    /// # Errors
+    /// When too many wait.
+    pub(super) fn queue(&self, spec: UpdateSpec) -> Result<String, ApiError> {
+        let id = new_id();
         let mut inner = self.lock();
-        let result = JobResult { spec: Some(spec), ..JobResult::default() };
-        inner.order.push_back(id.to_owned());
-        inner.waiting.push_back((id.to_owned(), Instant::now()));
-        inner.fates.insert(id.to_owned(), JobStatus { result, err: String::new(), state: JobState::Queued });
-        while inner.order.len() > REMEMBERED {
-            if let Some(oldest) = inner.order.pop_front() {
-                inner.fates.remove(&oldest);
-                inner.waiting.retain(|(id, _)| *id != oldest);
-            }
+        if inner.waiting.len() >= WAITING {
+            let help = format!(
+                "Too many jobs\n\n{WAITING} jobs wait for their turn already, so this one was not taken. Try again later.\n"
+            );
+            return Err(ApiError::server("too many jobs are waiting", help));
         }
+        inner.waiting.push_back((Job { id: id.clone(), spec }, Instant::now()));
+        inner.fates.insert(id.clone(), status(JobState::Queued));
         drop(inner);
         self.wake.notify_one();
+        Ok(id)
     }
 
     /// Waits for the next job, and tells how long it has waited; `None` once stopped.
-    pub(super) async fn next(&self, stop: &Stop) -> Option<(String, Duration)> {
+    pub(super) async fn next(&self, stop: &Stop) -> Option<(Job, Duration)> {
         loop {
-            if let Some((id, since)) = self.lock().waiting.pop_front() {
-                return Some((id, since.elapsed()));
+            if stop.is_stopped() {
+                return None;
+            }
+            if let Some((job, since)) = self.lock().waiting.pop_front() {
+                return Some((job, since.elapsed()));
             }
             tokio::select! {
                 () = stop.stopped() => return None,
@@ -75,17 +122,105 @@ impl JobLog {
         self.lock().waiting.len()
     }
 
-    /// Notes where a job stands, if it is still remembered.
-    pub(super) fn record(&self, id: &str, state: JobState, revision: &str, error: &str) {
-        if let Some(fate) = self.lock().fates.get_mut(id) {
-            fate.state = state;
-            fate.result.revision = revision.to_owned();
-            fate.err = error.to_owned();
+    /// Notes that a job is at work.
+    pub(super) fn began(&self, id: &str) {
+        self.lock().fates.insert(id.to_owned(), status(JobState::Running));
+    }
+
+    /// Notes how a job ended.
+    pub(super) fn ended(&self, id: &str, ended: &Ended) {
+        let fate = match ended {
+            Ok(result) => JobStatus { result: result.clone(), ..status(JobState::Succeeded) },
+            Err(failed) => JobStatus {
+                result: failed.result.clone(),
+                err: failed.error.error.clone(),
+                state: JobState::Failed,
+            },
+        };
+        let mut inner = self.lock();
+        inner.fates.insert(id.to_owned(), fate);
+        inner.ended.push_back(id.to_owned());
+        while inner.ended.len() > REMEMBERED {
+            if let Some(oldest) = inner.ended.pop_front() {
+                inner.fates.remove(&oldest);
+            }
         }
     }
 
     /// What is known of a job.
     pub(super) fn get(&self, id: &str) -> Option<JobStatus> {
         self.lock().fates.get(id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Cause, Update};
+
+    fn sync() -> UpdateSpec {
+        UpdateSpec { cause: Cause::default(), update: Update::Sync }
+    }
+
+    fn succeeded(revision: &str) -> Ended {
+        Ok(JobResult { revision: revision.into(), ..JobResult::default() })
+    }
+
+    #[test]
+    fn a_name_has_five_groups_of_hexadecimal_digits() {
+        let id = new_id();
+        let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert!(id.chars().all(|c| c == '-' || c.is_ascii_hexdigit()), "{id}");
+        assert_ne!(id, new_id());
+    }
+
+    #[tokio::test]
+    async fn jobs_are_taken_in_the_order_in_which_they_came() {
+        let (log, stop) = (JobLog::default(), Stop::new());
+        let ids = [log.queue(sync()).unwrap(), log.queue(sync()).unwrap()];
+        assert_eq!(log.waiting(), 2);
+        for id in ids {
+            assert_eq!(log.next(&stop).await.unwrap().0.id, id);
+        }
+        stop.stop();
+        assert!(log.next(&stop).await.is_none());
+    }
+
+    #[test]
+    fn the_last_hundred_jobs_that_ended_are_remembered_and_every_one_that_has_not() {
+        let log = JobLog::default();
+        let waiting = log.queue(sync()).unwrap();
+        let ended: Vec<String> = (0..REMEMBERED + 3).map(|_| log.queue(sync()).unwrap()).collect();
+        for id in &ended {
+            log.began(id);
+            log.ended(id, &succeeded(id));
+        }
+        assert_eq!(log.get(&waiting).unwrap().state, JobState::Queued);
+        let known = ended.iter().filter(|id| log.get(id).is_some()).count();
+        assert_eq!(known, REMEMBERED);
+        assert!(log.get(&ended[2]).is_none());
+        assert_eq!(log.get(&ended[3]).unwrap().result.revision, ended[3]);
+    }
+
+    #[test]
+    fn a_flood_of_jobs_is_refused_and_loses_none_of_those_taken() {
+        let log = JobLog::default();
+        let first = log.queue(sync()).unwrap();
+        for _ in 1..WAITING {
+            log.queue(sync()).unwrap();
+        }
+        assert_eq!(log.queue(sync()).unwrap_err().status(), 500);
+        assert!(log.get(&first).is_some());
+    }
+
+    #[test]
+    fn a_failed_job_tells_its_error_and_what_it_came_to() {
+        let log = JobLog::default();
+        let id = log.queue(sync()).unwrap();
+        let result = JobResult { revision: "abc".into(), ..JobResult::default() };
+        log.ended(&id, &Err(Failed { error: ApiError::user("no", "help"), result }));
+        let status = log.get(&id).unwrap();
+        assert_eq!((status.state, status.err.as_str(), status.result.revision.as_str()), (JobState::Failed, "no", "abc"));
     }
 }

@@ -8,12 +8,15 @@ mod events;
 mod handle;
 mod head;
 mod identity;
+mod images;
 mod jobs;
 mod marker;
 mod services;
 mod settings;
 mod shared;
+mod sync_job;
 mod words;
+mod worker;
 
 pub use component::Daemon;
 pub use handle::Handle;

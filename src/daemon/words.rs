@@ -139,3 +139,14 @@ pub(super) fn unparseable(cause: &str) -> ApiError {
 pub(super) fn repo_not_ready(cause: &str) -> ApiError {
     ApiError::untyped(cause)
 }
+
+/// `fluxctl sync` knows this text, and then prints a warning instead of an error (fluxd-v1 §2.10, §11).
+pub(super) fn head_not_verified(valid: Option<&Revision>, head: &Revision) -> String {
+    let eight = |revision: &str| revision.get(..8).unwrap_or(revision).to_owned();
+    format!(
+        "The branch HEAD in the git repo is not verified, and fluxd is unable to sync to it. The last verified commit was {}. \
+         HEAD is {}.",
+        eight(valid.map_or("", |v| &v.0)),
+        eight(&head.0)
+    )
+}

@@ -6,6 +6,7 @@ mod decode;
 mod error;
 mod event;
 mod gojson;
+mod images;
 mod metrics;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use event::{
     Detail, Event, EventCommit, Includes, PolicyEvent, Release, ResourceError, SyncReport, short as short_revision,
 };
 pub use gojson::{DecodeError, first_value, go_json};
+pub use images::{ImageContainer, ImageStatus, UnknownField};
 pub use metrics::{Metrics, MetricsError};
 pub use types::{
     Container, ControllerStatus, Fingerprint, GitConfig, GitRemote, ImageInfo, JobResult, JobState, JobStatus,

@@ -151,6 +151,25 @@ impl Update {
             Self::Sync => "sync",
         }
     }
+
+    /// The word of the field `Kind`; automation always executes.
+    fn kind(&self) -> &str {
+        match self {
+            Self::Image(spec) => &spec.kind,
+            Self::Containers(spec) => &spec.kind,
+            Self::Policy(_) | Self::Auto(_) | Self::Sync => "execute",
+        }
+    }
+
+    /// Whether it only asks what would happen.
+    pub fn is_plan(&self) -> bool {
+        self.kind() == "plan"
+    }
+
+    /// Whether it asks for a commit. Flux v1 takes any other `Kind` and commits nothing (fluxd-v1 §6.1).
+    pub fn is_execute(&self) -> bool {
+        self.kind() == "execute"
+    }
 }
 
 impl Serialize for UpdateSpec {
