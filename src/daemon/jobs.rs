@@ -131,11 +131,9 @@ impl JobLog {
     pub(super) fn ended(&self, id: &str, ended: &Ended) {
         let fate = match ended {
             Ok(result) => JobStatus { result: result.clone(), ..status(JobState::Succeeded) },
-            Err(failed) => JobStatus {
-                result: failed.result.clone(),
-                err: failed.error.error.clone(),
-                state: JobState::Failed,
-            },
+            Err(failed) => {
+                JobStatus { result: failed.result.clone(), err: failed.error.error.clone(), state: JobState::Failed }
+            }
         };
         let mut inner = self.lock();
         inner.fates.insert(id.to_owned(), fate);
@@ -221,6 +219,9 @@ mod tests {
         let result = JobResult { revision: "abc".into(), ..JobResult::default() };
         log.ended(&id, &Err(Failed { error: ApiError::user("no", "help"), result }));
         let status = log.get(&id).unwrap();
-        assert_eq!((status.state, status.err.as_str(), status.result.revision.as_str()), (JobState::Failed, "no", "abc"));
+        assert_eq!(
+            (status.state, status.err.as_str(), status.result.revision.as_str()),
+            (JobState::Failed, "no", "abc")
+        );
     }
 }
