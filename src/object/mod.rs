@@ -5,11 +5,15 @@
 mod field;
 mod glob;
 mod id;
+pub mod image;
 mod manifest;
 mod marks;
 mod order;
+pub mod pattern;
 mod policy;
+pub mod semver;
 mod set;
+pub mod workload;
 pub mod yaml;
 
 pub use field::{AnnotationChange, FieldChange, Step};
@@ -18,5 +22,5 @@ pub use id::{CLUSTER_SCOPE, Gvk, IdError, Key, ObjectId};
 pub use manifest::{Digest, Object, ObjectError, Origin};
 pub use marks::{CHECKSUM_ANNOTATION, GC_MARK_LABEL, SyncSet, gc_mark};
 pub use order::{rank, sort_for_apply};
-pub use policy::{Ignore, POLICY_PREFIXES, Policies};
+pub use policy::{Ignore, PIN_ANNOTATION, POLICY_PREFIXES, Policies};
 pub use set::{Duplicate, ObjectSet};

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// Annotation prefixes that carry policies, strongest first. The third holds tag filters only.
 pub const POLICY_PREFIXES: [&str; 3] = ["fluxcd.io/", "flux.weave.works/", "filter.fluxcd.io/"];
 
+/// Our own annotation for the policy `pin`: images are written with their digest.
+pub const PIN_ANNOTATION: &str = "fluxd.io/pin";
+
 /// What the `ignore` policy asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignore {
@@ -25,6 +28,9 @@ impl Policies {
     /// [`POLICY_PREFIXES`] wins. A boolean or number written without quotes counts by its text.
     pub fn from_annotations(annotations: &Map<String, Value>) -> Self {
         let mut found = BTreeMap::new();
+        if let Some(text) = annotations.get(PIN_ANNOTATION).and_then(scalar_text) {
+            found.insert("pin".to_owned(), text);
+        }
         for prefix in POLICY_PREFIXES.iter().rev() {
             for (key, value) in annotations {
                 let (Some(name), Some(text)) = (key.strip_prefix(prefix), scalar_text(value)) else { continue };
@@ -60,7 +66,8 @@ impl Policies {
     }
 }
 
-fn scalar_text(value: &Value) -> Option<String> {
+/// The text of a string, a boolean or a number.
+pub(super) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(s) => Some(s.clone()),
         Value::Bool(b) => Some(b.to_string()),

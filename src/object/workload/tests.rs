@@ -1,0 +1,1 @@
+//! Workloads as people write them: every form, read and written back.
