@@ -18,7 +18,12 @@ fn names_have_one_canonical_form() {
         ("example.com/hello:v1.1", "example.com", "hello", "example.com/hello"),
         ("quay.io/library/alpine", "quay.io", "library/alpine", "quay.io/library/alpine"),
         ("quay.io/library/alpine:mytag", "quay.io", "library/alpine", "quay.io/library/alpine"),
-        ("localhost:5000/path/to/repo/alpine:mytag", "localhost:5000", "path/to/repo/alpine", "localhost:5000/path/to/repo/alpine"),
+        (
+            "localhost:5000/path/to/repo/alpine:mytag",
+            "localhost:5000",
+            "path/to/repo/alpine",
+            "localhost:5000/path/to/repo/alpine",
+        ),
         ("kennethreitz/httpbin@sha256:b45b5d", "", "kennethreitz/httpbin", "index.docker.io/kennethreitz/httpbin"),
         // three elements: the first is a domain, whatever it looks like
         ("one/two/three", "one", "two/three", "one/two/three"),
