@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::list::Query;
 use super::request::{Call, JSON, Raw};
 use super::{Cluster, ErrorKind, KindInfo, RequestError};
-use crate::object::Key;
+use crate::object::{Key, ObjectId};
 
 /// Workload kinds as fluxd-v1 §3.4 knows them.
 const WORKLOADS: [(&str, &str); 5] = [
@@ -143,6 +143,32 @@ impl Cluster {
             }
         }
         Ok(all)
+    }
+
+    /// One workload by its identity; `None` when it does not exist, when its kind is none of those above or unknown to the
+    /// API server, and when we may not look at it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn workload(&self, id: &ObjectId, until: Instant) -> Result<Option<Value>, RequestError> {
+        let allowed = &self.settings().allow_namespaces;
+        let Some(namespace) = id.namespace().filter(|n| allowed.is_empty() || allowed.iter().any(|a| a == n)) else {
+            return Ok(None);
+        };
+        let kinds = if self.kinds().is_empty() { self.refresh_kinds(until).await? } else { self.kinds() };
+        let of_kind = WORKLOADS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(id.kind()));
+        let Some(kind) = of_kind.and_then(|(group, kind)| kinds.find(group, kind, "list")) else { return Ok(None) };
+        let key = Key {
+            group: kind.gvk.group.clone(),
+            kind: kind.gvk.kind.clone(),
+            namespace: Some(namespace.to_owned()),
+            name: id.name().to_owned(),
+        };
+        match self.get(kind, &key, until).await {
+            Ok(found) => Ok(found.map(|object| typed(object, kind))),
+            Err(e) if matches!(e.kind(), ErrorKind::Forbidden | ErrorKind::KindMissing) => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     /// Merges a JSON merge patch into an object and returns the result.

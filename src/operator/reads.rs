@@ -13,16 +13,17 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::cluster::{Cluster, KindInfo, RequestError, Settings};
-use crate::object::{GC_MARK_LABEL, Gvk, Key, ObjectId, Policies};
-use crate::report::{Workload, WorkloadContainer};
+use crate::object::{GC_MARK_LABEL, Gvk, Key};
+use crate::report::is_add_on;
 
 use super::Error;
 
+mod workloads;
+
+pub use workloads::ImageUser;
+
 /// Longest time for one read.
 const DEADLINE: Duration = Duration::from_secs(30);
-
-/// The annotation by which the release that made a workload is known (fluxd-v1 §3.6).
-const ANTECEDENT: &str = "helm.fluxcd.io/antecedent";
 
 /// A door to the cluster for reads.
 #[derive(Clone)]
@@ -47,6 +48,8 @@ pub struct Event {
 /// Data and annotations of a secret. Never printed.
 #[derive(Clone, Default)]
 pub struct Secret {
+    /// Its type, such as `kubernetes.io/dockerconfigjson`.
+    pub kind: String,
     /// Its data, decoded.
     pub data: BTreeMap<String, Vec<u8>>,
     /// Its annotations.
@@ -105,15 +108,6 @@ impl Reads {
         self.cluster.namespaces(until()).await.map_err(failed)
     }
 
-    /// Workloads of a namespace, or of all that we may touch (`None`), add-ons of the cluster left out (fluxd-v1 §5.9).
-    ///
-    /// # Errors
-    /// [`Error::Cluster`].
-    pub async fn list_workloads(&self, namespace: Option<&str>) -> Result<Vec<Workload>, Error> {
-        let objects = self.cluster.workloads(namespace, until()).await.map_err(failed)?;
-        Ok(objects.iter().filter(|o| !is_add_on(o)).filter_map(workload).collect())
-    }
-
     /// Namespaces we may touch, each followed by its workloads, as whole objects.
     ///
     /// # Errors
@@ -138,6 +132,7 @@ impl Reads {
         let (kind, key) = secret_key(namespace, name);
         let found = self.cluster.get(&kind, &key, until()).await.map_err(failed)?;
         Ok(found.map(|value| Secret {
+            kind: value["type"].as_str().unwrap_or_default().to_owned(),
             data: strings(&value["data"]).filter_map(|(k, v)| Some((k, STANDARD.decode(v).ok()?))).collect(),
             annotations: strings(&value["metadata"]["annotations"]).collect(),
         }))
@@ -200,42 +195,4 @@ fn secret_key(namespace: &str, name: &str) -> (KindInfo, Key) {
 
 fn strings(value: &Value) -> impl Iterator<Item = (String, String)> {
     value.as_object().into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())))
-}
-
-/// Parts of the cluster itself are nobody's workloads (fluxd-v1 §5.9).
-fn is_add_on(object: &Value) -> bool {
-    let labels = &object["metadata"]["labels"];
-    let mode = labels["addonmanager.kubernetes.io/mode"].as_str();
-    object["metadata"]["namespace"] == "kube-system"
-        && (labels["kubernetes.io/cluster-service"] == "true" || matches!(mode, Some("EnsureExists" | "Reconcile")))
-}
-
-fn workload(object: &Value) -> Option<Workload> {
-    let meta = &object["metadata"];
-    let state = crate::health::rollout(object)?;
-    let annotations = meta["annotations"].as_object().cloned().unwrap_or_default();
-    let antecedent = annotations.get(ANTECEDENT).and_then(Value::as_str).and_then(|text| text.parse().ok());
-    let policies = Policies::from_annotations(&annotations);
-    Some(Workload {
-        id: ObjectId::new(meta["namespace"].as_str(), object["kind"].as_str()?, meta["name"].as_str()?),
-        containers: Ok(containers(object)),
-        status: state.status,
-        rollout: state.rollout,
-        labels: strings(&meta["labels"]).collect(),
-        antecedent,
-        policies: policies.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
-    })
-}
-
-/// Containers, then init containers, of the pod template that the kind has (fluxd-v1 §3.4).
-fn containers(object: &Value) -> Vec<WorkloadContainer> {
-    let spec = &object["spec"];
-    let template =
-        if object["kind"] == "CronJob" { &spec["jobTemplate"]["spec"]["template"] } else { &spec["template"] };
-    let named = |list: &str| template["spec"][list].as_array().cloned().unwrap_or_default();
-    let all = named("containers").into_iter().chain(named("initContainers"));
-    let one = |c: Value| {
-        Some(WorkloadContainer { name: c["name"].as_str()?.to_owned(), image: c["image"].as_str()?.to_owned() })
-    };
-    all.filter_map(one).collect()
 }

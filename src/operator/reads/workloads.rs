@@ -1,0 +1,115 @@
+//! Reads of workloads: what runs, with which images, and which secrets their pods pull images with (fluxd-v1 §5.9, §7.1).
+
+use serde_json::Value;
+
+use super::{Reads, core_kind, failed, until};
+use crate::object::{Key, ObjectId};
+use crate::operator::Error;
+use crate::report::{Workload, is_add_on};
+
+/// A live workload, with what its pods pull images by.
+#[derive(Clone, Debug)]
+pub struct ImageUser {
+    /// The workload.
+    pub workload: Workload,
+    /// Its namespace.
+    pub namespace: String,
+    /// The service account of its pods; `default` where none is named.
+    pub service_account: String,
+    /// Names of the secrets that the pod template itself names.
+    pub pull_secrets: Vec<String>,
+}
+
+impl Reads {
+    /// Workloads of a namespace, or of all that we may touch (`None`), add-ons of the cluster left out (fluxd-v1 §5.9).
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn list_workloads(&self, namespace: Option<&str>) -> Result<Vec<Workload>, Error> {
+        let objects = self.cluster.workloads(namespace, until()).await.map_err(failed)?;
+        Ok(objects.iter().filter(|o| !is_add_on(o)).filter_map(Workload::from_live).collect())
+    }
+
+    /// Those of the named workloads that exist and that we may look at, add-ons of the cluster left out.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn get_workloads(&self, ids: &[ObjectId]) -> Result<Vec<Workload>, Error> {
+        let mut found = Vec::new();
+        for id in ids {
+            let object = self.cluster.workload(id, until()).await.map_err(failed)?;
+            found.extend(object.filter(|o| !is_add_on(o)).as_ref().and_then(Workload::from_live));
+        }
+        Ok(found)
+    }
+
+    /// All workloads that we may look at, with what their pods pull images by.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn list_image_users(&self) -> Result<Vec<ImageUser>, Error> {
+        let objects = self.cluster.workloads(None, until()).await.map_err(failed)?;
+        Ok(objects.iter().filter(|o| !is_add_on(o)).filter_map(image_user).collect())
+    }
+
+    /// Names of the secrets that a service account gives its pods to pull images with; none when it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn get_pull_secrets(&self, namespace: &str, account: &str) -> Result<Vec<String>, Error> {
+        let kind = core_kind("ServiceAccount", "serviceaccounts", true);
+        let key = Key {
+            group: String::new(),
+            kind: "ServiceAccount".into(),
+            namespace: Some(namespace.into()),
+            name: account.into(),
+        };
+        let object = self.cluster.get(&kind, &key, until()).await.map_err(failed)?;
+        Ok(object.map(|o| names(&o["imagePullSecrets"])).unwrap_or_default())
+    }
+}
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|entry| Some(entry["name"].as_str()?.to_owned())).collect()
+}
+
+/// A HelmRelease has no pods of its own: the namespace's default account is asked (fluxd-v1 §7.1).
+fn image_user(object: &Value) -> Option<ImageUser> {
+    let workload = Workload::from_live(object)?;
+    let template = match object["kind"].as_str()? {
+        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"],
+        "HelmRelease" => &Value::Null,
+        _ => &object["spec"]["template"],
+    };
+    let pod = &template["spec"];
+    let account = ["serviceAccountName", "serviceAccount"].iter().find_map(|field| pod[*field].as_str());
+    Some(ImageUser {
+        namespace: workload.id.namespace()?.to_owned(),
+        service_account: account.filter(|name| !name.is_empty()).unwrap_or("default").to_owned(),
+        pull_secrets: names(&pod["imagePullSecrets"]),
+        workload,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_account_and_the_secrets_of_the_pods_are_told() {
+        let template = json!({"spec": {"serviceAccountName": "robot", "imagePullSecrets": [{"name": "a"}, {}, {"name": "b"}]}});
+        let meta = json!({"name": "x", "namespace": "shop"});
+        for (kind, spec) in [
+            ("Deployment", json!({"template": template})),
+            ("CronJob", json!({"jobTemplate": {"spec": {"template": template}}})),
+        ] {
+            let user = image_user(&json!({"kind": kind, "metadata": meta, "spec": spec})).unwrap();
+            assert_eq!((user.namespace.as_str(), user.service_account.as_str()), ("shop", "robot"), "{kind}");
+            assert_eq!(user.pull_secrets, ["a", "b"], "{kind}");
+        }
+        let release = image_user(&json!({"kind": "HelmRelease", "metadata": meta, "spec": {"values": {}}})).unwrap();
+        assert_eq!((release.service_account.as_str(), release.pull_secrets.len()), ("default", 0));
+    }
+}
