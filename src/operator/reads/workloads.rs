@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn the_account_and_the_secrets_of_the_pods_are_told() {
-        let template = json!({"spec": {"serviceAccountName": "robot", "imagePullSecrets": [{"name": "a"}, {}, {"name": "b"}]}});
+        let template =
+            json!({"spec": {"serviceAccountName": "robot", "imagePullSecrets": [{"name": "a"}, {}, {"name": "b"}]}});
         let meta = json!({"name": "x", "namespace": "shop"});
         for (kind, spec) in [
             ("Deployment", json!({"template": template})),
