@@ -114,6 +114,7 @@ impl Component for Daemon {
         if let Err(e) = &wanted
             && !matches!(e, operator::Error::NotReady(_))
         {
+            self.shared.feed.sync(None, Some(e));
             self.shared.metrics.sync_duration(false, started.elapsed());
         }
         wanted
@@ -125,6 +126,7 @@ impl Component for Daemon {
             return Ok(());
         }
         let concluded = self.conclude(outcome).await;
+        self.shared.feed.sync(Some(outcome), concluded.as_ref().err());
         let started = self.shared.state().started.take().unwrap_or_else(Instant::now);
         self.shared.metrics.sync_duration(concluded.is_ok(), started.elapsed());
         concluded

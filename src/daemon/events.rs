@@ -79,7 +79,7 @@ pub(super) async fn tell(
         initial: old.is_none(),
     };
     for event in report.events() {
-        tracing::info!(component = "daemon", event = %event, logupstream = false);
+        shared.feed.announce(event);
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::runtime::Stop;
 use crate::source::git;
 use crate::tree::Revision;
 
+use super::feed::Feed;
 use super::jobs::{self, Job};
 use super::shared::{ResourcesError, Shared};
 use super::{identity, images, marker, services, words, worker};
@@ -43,6 +44,11 @@ impl Handle {
     /// The operator that runs the daemon; `None` before it is attached.
     pub fn operator(&self) -> Option<&operator::Handle> {
         self.shared.operator.get()
+    }
+
+    /// News for those who watch.
+    pub fn feed(&self) -> &Feed {
+        &self.shared.feed
     }
 
     /// The registry of figures, brought up to date.

@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use crate::report::{ApiError, JobResult, JobState, JobStatus, UpdateSpec};
 use crate::runtime::Stop;
 
+use super::feed::Feed;
+
 /// Ended jobs whose fate is remembered; the one that ended first is forgotten first.
 const REMEMBERED: usize = 100;
 
@@ -63,6 +65,7 @@ pub(super) type Ended = Result<JobResult, Failed>;
 pub(super) struct JobLog {
     inner: Mutex<Inner>,
     wake: Notify,
+    feed: Feed,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +79,20 @@ fn status(state: JobState) -> JobStatus {
     JobStatus { result: JobResult::default(), err: String::new(), state }
 }
 
+impl Inner {
+    /// Remembers where a job stands and tells it.
+    fn set(&mut self, feed: &Feed, id: &str, fate: JobStatus) {
+        feed.job(id, &fate);
+        self.fates.insert(id.to_owned(), fate);
+    }
+}
+
 impl JobLog {
+    /// An empty log that tells each job's states to a feed.
+    pub(super) fn new(feed: Feed) -> Self {
+        Self { feed, ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +111,7 @@ impl JobLog {
             return Err(ApiError::server("too many jobs are waiting", help));
         }
         inner.waiting.push_back((Job { id: id.clone(), spec }, Instant::now()));
-        inner.fates.insert(id.clone(), status(JobState::Queued));
+        inner.set(&self.feed, &id, status(JobState::Queued));
         drop(inner);
         self.wake.notify_one();
         Ok(id)
@@ -124,7 +140,7 @@ impl JobLog {
 
     /// Notes that a job is at work.
     pub(super) fn began(&self, id: &str) {
-        self.lock().fates.insert(id.to_owned(), status(JobState::Running));
+        self.lock().set(&self.feed, id, status(JobState::Running));
     }
 
     /// Notes how a job ended.
@@ -136,7 +152,7 @@ impl JobLog {
             }
         };
         let mut inner = self.lock();
-        inner.fates.insert(id.to_owned(), fate);
+        inner.set(&self.feed, id, fate);
         inner.ended.push_back(id.to_owned());
         while inner.ended.len() > REMEMBERED {
             if let Some(oldest) = inner.ended.pop_front() {

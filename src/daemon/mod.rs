@@ -5,6 +5,7 @@
 
 mod component;
 mod events;
+mod feed;
 mod handle;
 mod head;
 mod identity;
@@ -20,6 +21,7 @@ mod worker;
 
 pub use component::Daemon;
 pub use handle::Handle;
+pub use feed::{Feed, Item, job_news};
 pub use identity::open_key_ring;
 pub use settings::{MarkerStore, Settings};
 pub use shared::Parts;

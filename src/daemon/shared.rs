@@ -12,6 +12,7 @@ use crate::runtime::Stop;
 use crate::source::git::{self, Commit, KeyRing, Repo};
 use crate::tree::{Revision, Tree};
 
+use super::feed::Feed;
 use super::jobs::JobLog;
 use super::settings::Settings;
 use super::words;
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     pub(super) keys: Option<KeyRing>,
     pub(super) jobs: JobLog,
+    /// News for those who watch; the jobs tell theirs themselves.
+    pub(super) feed: Feed,
     pub(super) operator: OnceLock<operator::Handle>,
     pub(super) state: Mutex<State>,
 }
@@ -69,8 +72,9 @@ pub(super) struct State {
 impl Shared {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         let Parts { settings, repo, generator, reads, metrics, keys } = parts;
-        let (jobs, operator, state) = (JobLog::default(), OnceLock::new(), Mutex::default());
-        Arc::new(Self { settings, repo, generator, reads, metrics, keys, jobs, operator, state })
+        let feed = Feed::default();
+        let (jobs, operator, state) = (JobLog::new(feed.clone()), OnceLock::new(), Mutex::default());
+        Arc::new(Self { settings, repo, generator, reads, metrics, keys, jobs, feed, operator, state })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
