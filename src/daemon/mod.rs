@@ -20,8 +20,8 @@ mod words;
 mod worker;
 
 pub use component::Daemon;
-pub use handle::Handle;
 pub use feed::{Feed, Item, job_news};
+pub use handle::Handle;
 pub use identity::open_key_ring;
 pub use settings::{MarkerStore, Settings};
 pub use shared::Parts;
