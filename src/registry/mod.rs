@@ -18,4 +18,4 @@ pub use credentials::{Credentials, CredentialsError, Login};
 pub use error::Error;
 pub use info::{Info, Labels, ReadError, RepositoryView};
 pub use service::{Registry, Want, Wants};
-pub use settings::{Aws, Azure, Ecr, Google, Observe, Observation, Proxies, Settings};
+pub use settings::{Aws, Azure, Ecr, Google, Observation, Observe, Proxies, Settings};

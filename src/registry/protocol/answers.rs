@@ -135,11 +135,11 @@ mod tests {
         let wait = Some(Duration::from_secs(3));
         let Error::TooManyRequests { text: told, retry_after } = read_refusal(429, b"<html>", wait) else { panic!() };
         assert_eq!((told.as_str(), retry_after), ("toomanyrequests: HTTP status 429", wait));
+        assert_eq!(text(502, "<html>"), "the registry answered with HTTP status 502 and without words of the protocol");
         assert_eq!(
-            text(502, "<html>"),
-            "the registry answered with HTTP status 502 and without words of the protocol"
+            text(401, r#"{"details":"incorrect username or password"}"#),
+            "unauthorized: incorrect username or password"
         );
-        assert_eq!(text(401, r#"{"details":"incorrect username or password"}"#), "unauthorized: incorrect username or password");
     }
 
     #[test]

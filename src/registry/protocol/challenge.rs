@@ -113,7 +113,10 @@ mod tests {
                 vec![bearer("https://ghcr.io/token", "ghcr.io")],
             ),
             (r#"Bearer service=a, realm = "https://b/""#, vec![bearer("https://b/", "a")]),
-            (r#"Negotiate, Bearer realm="https://b/", Basic realm="x""#, vec![bearer("https://b/", ""), Challenge::Basic]),
+            (
+                r#"Negotiate, Bearer realm="https://b/", Basic realm="x""#,
+                vec![bearer("https://b/", ""), Challenge::Basic],
+            ),
             (r#"Bearer realm="a\"b,c"#, vec![bearer("a\"b,c", "")]),
             (r#"Bearer service="no realm""#, vec![]),
             ("", vec![]),

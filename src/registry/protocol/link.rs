@@ -54,8 +54,14 @@ mod tests {
     fn pages_are_followed_within_their_host_only() {
         let here = Url::parse("https://quay.io/v2/a/b/tags/list?n=50").unwrap();
         for (header, want) in [
-            (r#"</v2/a/b/tags/list?last=x&n=50>; rel="next""#, Ok(Some("https://quay.io/v2/a/b/tags/list?last=x&n=50"))),
-            (r#"<https://quay.io/v2/a/b/tags/list?next_page=gAAAA%3D>; rel=next"#, Ok(Some("https://quay.io/v2/a/b/tags/list?next_page=gAAAA%3D"))),
+            (
+                r#"</v2/a/b/tags/list?last=x&n=50>; rel="next""#,
+                Ok(Some("https://quay.io/v2/a/b/tags/list?last=x&n=50")),
+            ),
+            (
+                r#"<https://quay.io/v2/a/b/tags/list?next_page=gAAAA%3D>; rel=next"#,
+                Ok(Some("https://quay.io/v2/a/b/tags/list?next_page=gAAAA%3D")),
+            ),
             (r#"<https://quay.io:443/x>"#, Ok(Some("https://quay.io/x"))),
             (r#"<?last=y>; rel="next""#, Ok(Some("https://quay.io/v2/a/b/tags/list?last=y"))),
             (r#"</p>; rel="prev", </n>; rel="next""#, Ok(Some("https://quay.io/n"))),

@@ -268,9 +268,13 @@ mod tests {
     fn every_kind_of_manifest_is_read() {
         let entry = |platform: &str| format!(r#"{{"digest":"{DIGEST}"{platform}}}"#);
         let amd = entry(r#","platform":{"os":"linux","architecture":"amd64"}"#);
-        let other = format!(r#"{{"digest":"x","platform":{{"os":"unknown","architecture":"unknown"}}}},{}"#, entry(r#","platform":{"os":"linux","architecture":"arm64"}"#));
+        let other = format!(
+            r#"{{"digest":"x","platform":{{"os":"unknown","architecture":"unknown"}}}},{}"#,
+            entry(r#","platform":{"os":"linux","architecture":"arm64"}"#)
+        );
         let config = |media: &str| format!(r#"{{"config":{{"mediaType":"{media}","digest":"{DIGEST}"}}}}"#);
-        let image = |is_config| Ok(Manifest::Image { config: Some(descriptor(is_config)), annotated: Config::default() });
+        let image =
+            |is_config| Ok(Manifest::Image { config: Some(descriptor(is_config)), annotated: Config::default() });
         for (media, body, want) in [
             (SCHEMA2, config("application/vnd.docker.container.image.v1+json"), image(true)),
             (OCI, config("application/vnd.oci.image.config.v1+json"), image(true)),
@@ -279,7 +283,11 @@ mod tests {
             (OCI_ARTIFACT, "{}".to_owned(), Ok(Manifest::Image { config: None, annotated: Config::default() })),
             (LIST, format!(r#"{{"manifests":[{other},{amd}]}}"#), Ok(Manifest::Index(descriptor(false)))),
             (OCI_INDEX, format!(r#"{{"manifests":[{}]}}"#, entry("")), Ok(Manifest::Index(descriptor(false)))),
-            ("application/json", format!(r#"{{"mediaType":"{OCI_INDEX}","manifests":[{amd}]}}"#), Ok(Manifest::Index(descriptor(false)))),
+            (
+                "application/json",
+                format!(r#"{{"mediaType":"{OCI_INDEX}","manifests":[{amd}]}}"#),
+                Ok(Manifest::Index(descriptor(false))),
+            ),
             (LIST, format!(r#"{{"manifests":[{other}]}}"#), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
             (OCI_INDEX, "{}".to_owned(), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
             (SCHEMA2, r#"{"config":{"digest":"../../x"}}"#.to_owned(), Err("expected a digest of the form sha256:HEX")),
@@ -321,7 +329,11 @@ mod tests {
     #[test]
     fn a_signed_manifest_has_the_digest_of_what_was_signed() {
         let body = "{\n   \"a\": 1";
-        let protected = URL_SAFE_NO_PAD.encode(format!(r#"{{"formatLength":{},"formatTail":"{}"}}"#, body.len(), URL_SAFE_NO_PAD.encode("\n}")));
+        let protected = URL_SAFE_NO_PAD.encode(format!(
+            r#"{{"formatLength":{},"formatTail":"{}"}}"#,
+            body.len(),
+            URL_SAFE_NO_PAD.encode("\n}")
+        ));
         let signed = format!(r#"{body},"signatures":[{{"protected":"{protected}"}}]}}"#);
         let plain = format!("{body}\n}}");
         assert_eq!(digest_of(SCHEMA1_SIGNED, signed.as_bytes()), digest_of(SCHEMA1, plain.as_bytes()));

@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn tags_with_the_highest_numbers_come_first() {
-        let tags: BTreeSet<String> = strings(&["v9", "v10", "v010a", "build-2-x", "build-11-a", "z", "2024"]).into_iter().collect();
+        let tags: BTreeSet<String> =
+            strings(&["v9", "v10", "v010a", "build-2-x", "build-11-a", "z", "2024"]).into_iter().collect();
         assert_eq!(newest_looking(tags), ["z", "v010a", "v10", "v9", "build-11-a", "build-2-x", "2024"]);
     }
 }
