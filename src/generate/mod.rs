@@ -22,6 +22,7 @@ pub mod smp;
 pub mod sops;
 #[cfg(test)]
 mod tests;
+mod update;
 
 use crate::object::{Object, Origin};
 use crate::runtime::Stop;
@@ -37,6 +38,7 @@ pub use config::{Command, Config, Directive, Inputs, Updater};
 pub use error::{CommandError, ConfigError, Error};
 pub use read::ReadError;
 pub use settings::{LoadErrors, Settings};
+pub use update::{Change, Collect, UpdateError, Updated, Working, WorkloadChange};
 pub(crate) use {
     files::{RawFile, raw_files},
     parsed::ParsedFiles,

@@ -2,7 +2,6 @@
 //!
 //! Everything here is a value or a function of values: no cluster, no files, no clock.
 
-mod field;
 mod glob;
 mod id;
 pub mod image;
@@ -16,7 +15,6 @@ mod set;
 pub mod workload;
 pub mod yaml;
 
-pub use field::{AnnotationChange, FieldChange, Step};
 pub use glob::Glob;
 pub use id::{CLUSTER_SCOPE, Gvk, IdError, Key, ObjectId};
 pub use manifest::{Digest, Object, ObjectError, Origin};

@@ -3,7 +3,8 @@
 //!
 //! It decides nothing about what to change: see `FieldChange` and `AnnotationChange`.
 
-use crate::object::{AnnotationChange, FieldChange, ObjectId};
+use crate::object::ObjectId;
+use crate::object::workload::{AnnotationChange, FieldChange};
 
 use super::{Limits, YamlError};
 
