@@ -82,7 +82,7 @@ fn is_lfs_pointer(content: &[u8]) -> bool {
 }
 
 /// Follows a link as a file system would, other links on the way included.
-fn stays_inside(tree: &Tree, link: &str, target: &str) -> bool {
+pub(super) fn stays_inside(tree: &Tree, link: &str, target: &str) -> bool {
     let mut at: Vec<String> = link.split('/').map(str::to_owned).collect();
     at.pop();
     let mut left: Vec<String> = target.split('/').rev().map(str::to_owned).collect();

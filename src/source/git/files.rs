@@ -13,13 +13,13 @@ use super::mirror::Mirror;
 use crate::tree::{BlobId, Dir, Entry, Mode, Reader, Revision, Tree};
 
 /// Entries of one tree, those of a repeated directory counted every time: a few objects can name millions of paths.
-const ENTRY_LIMIT: u64 = 1_000_000;
+pub(super) const ENTRY_LIMIT: u64 = 1_000_000;
 /// Directories within each other.
-const DEPTH_LIMIT: usize = 128;
+pub(super) const DEPTH_LIMIT: usize = 128;
 /// Entries in kept directories are at most so many, or twice those of the newest tree; beyond, all are forgotten.
 const KEPT_ENTRIES: u64 = 20_000;
 /// Bytes of one file.
-const BLOB_LIMIT: usize = 128 << 20;
+pub(super) const BLOB_LIMIT: usize = 128 << 20;
 
 /// Directories read so far.
 #[derive(Default)]
@@ -106,11 +106,8 @@ impl Reading<'_> {
         Ok((dir, count, height))
     }
 
-    /// Names that would leave the tree or change what git does when the tree is written to a disk.
     fn check_name(&self, name: &[u8]) -> Result<Box<str>, Error> {
-        let is_unsafe = matches!(name, b"" | b"." | b"..")
-            || name.eq_ignore_ascii_case(b".git")
-            || name.iter().any(|b| matches!(b, b'/' | 0));
+        let is_unsafe = is_unsafe_name(name);
         let name = String::from_utf8_lossy(name);
         if is_unsafe {
             return Err(self.refuse(format!("the file name {name:?} is not safe")));
@@ -123,7 +120,14 @@ impl Reading<'_> {
     }
 }
 
-fn blob_id(id: Oid) -> BlobId {
+/// Names that would leave the tree or change what git does when the tree is written to a disk.
+pub(super) fn is_unsafe_name(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..")
+        || name.eq_ignore_ascii_case(b".git")
+        || name.iter().any(|b| matches!(b, b'/' | 0))
+}
+
+pub(super) fn blob_id(id: Oid) -> BlobId {
     let mut bytes = [0; 32];
     let from = id.as_bytes();
     bytes[..from.len()].copy_from_slice(from);

@@ -57,6 +57,8 @@ pub(super) struct Desk {
     failures: u32,
     replace: bool,
     own_ssh: Option<bool>,
+    /// Whether the server cannot move several refs in one step.
+    pub(super) is_plain: bool,
 }
 
 impl Desk {
@@ -219,7 +221,7 @@ impl Inner {
         mirror.read(move |repository| repository.set_head(&head).map_err(failed)).await
     }
 
-    async fn fetch_now(&self, mirror: &Mirror, errand: &Errand<'_>) -> Result<(), Error> {
+    pub(super) async fn fetch_now(&self, mirror: &Mirror, errand: &Errand<'_>) -> Result<(), Error> {
         mirror.fetch(errand).await?;
         if self.fetches.fetch_add(1, Ordering::Relaxed) % PACK_EVERY == PACK_EVERY - 1 {
             mirror.pack(errand.git, errand.stop).await;

@@ -8,6 +8,8 @@
 //! - Every run of a program has a deadline, and ends with all that it started.
 //! - No credential appears in an argument list, an error, or a log line.
 
+mod collect;
+mod commit;
 mod error;
 mod export;
 mod files;
@@ -17,6 +19,9 @@ mod keeper;
 mod keys;
 mod marker;
 mod mirror;
+mod notes;
+mod person;
+mod push;
 mod reference;
 mod repo;
 mod run;

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use super::files::Files;
 use super::keeper::Desk;
 use super::mirror::Mirror;
+use super::notes::Notes;
 use super::run::Git;
 use super::url::{Credential, split_credential};
 use super::verify::Checked;
@@ -108,6 +109,7 @@ pub(super) struct Inner {
     pub(super) desk: tokio::sync::Mutex<Desk>,
     pub(super) files: Files,
     pub(super) verified: Checked,
+    pub(super) notes: Notes,
     state: Mutex<State>,
     stop: OnceLock<Stop>,
 }
@@ -143,6 +145,7 @@ impl Repo {
             desk: tokio::sync::Mutex::default(),
             files: Files::default(),
             verified: Checked::default(),
+            notes: Notes::default(),
             state: Mutex::new(state),
             stop: OnceLock::new(),
         };
@@ -185,7 +188,8 @@ impl Repo {
         }
     }
 
-    /// A counter that moves after each look at the remote that went well, whether or not it brought something.
+    /// A counter that moves after each look at the remote that went well, whether or not it brought something, and after
+    /// each commit that was pushed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }

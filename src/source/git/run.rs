@@ -156,7 +156,7 @@ impl Git {
 }
 
 /// The error line first, then all output, as Flux v1's users know it.
-fn failure_text(output: &str) -> String {
+pub(super) fn failure_text(output: &str) -> String {
     let line = output.lines().find_map(|line| {
         let is_fatal = line.starts_with("fatal: ") || line.starts_with("ERROR fatal: ");
         if is_fatal { Some(line) } else { line.strip_prefix("error:") }

@@ -1,7 +1,8 @@
 //! Files hidden with git-secret, revealed in a working copy of their own that is thrown away at once (fluxd-v1 §2.3). The
 //! plain texts live in memory only from then on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,6 +34,16 @@ pub(super) async fn reveal(inner: &Inner, tree: Tree) -> Result<Tree, Error> {
     let call = Call::new("git secret list: ", ["secret", "list"]).cwd(work.path());
     let list = String::from_utf8_lossy(&inner.git.run(call, &stop).await?).into_owned();
     blocking("reading revealed files", move || overlay(&tree, work.path(), &list)).await?
+}
+
+/// The files that git-secret hides, by the list it keeps among the files (`path:digest`, in old versions `path`).
+pub(super) fn hidden(inner: &Inner, tree: &Tree) -> HashSet<String> {
+    let dir = inner.settings.env.get(OsStr::new("SECRETS_DIR")).map(|d| d.to_string_lossy().into_owned());
+    let list = format!("{}/paths/mapping.cfg", dir.as_deref().unwrap_or(".gitsecret"));
+    let Ok((_, Entry::Leaf { id, .. })) = tree.follow(&list) else { return HashSet::new() };
+    let Ok(content) = tree.read(&list, &id) else { return HashSet::new() };
+    let content = String::from_utf8_lossy(&content);
+    content.lines().filter_map(|line| normalise(line.rsplit_once(':').map_or(line, |(path, _)| path)).ok()).collect()
 }
 
 /// The tree with the listed files of a directory in it.

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::{Error, Repo};
+use super::{Error, Repo, collect, push};
 use crate::runtime::blocking;
 use crate::tree::{FileChange, Revision, Tree};
 
@@ -46,8 +45,7 @@ impl Repo {
     /// # Errors
     /// See [`PushError`]. After [`PushError::Rejected`] call [`Repo::refresh`] and make the change again.
     pub async fn push_commit(&self, base: &Revision, commit: NewCommit, note: String) -> Result<Revision, PushError> {
-        drop((base, commit, note));
-        Err(PushError::ReadOnly)
+        push::push_commit(&self.inner, base, commit, note).await
     }
 
     /// What differs in a directory from the tree that was exported into it: changed, new and missing files, modes and
@@ -56,8 +54,8 @@ impl Repo {
     /// # Errors
     /// The directory cannot be read, or holds more than is safe to handle.
     pub async fn collect(&self, tree: &Tree, dir: &Path) -> Result<BTreeMap<String, FileChange>, Error> {
-        drop((tree.clone(), dir.to_owned()));
-        Ok(BTreeMap::new())
+        let (mirror, tree, dir) = (self.inner.open()?, tree.clone(), dir.to_owned());
+        blocking("comparing a directory", move || collect::collect(mirror.path(), &tree, &dir)).await?
     }
 
     /// The newest commit of the branch whose note names a job, and the note's text. Only what was fetched is looked at.
@@ -65,9 +63,6 @@ impl Repo {
     /// # Errors
     /// The mirror cannot be read. Notes that say something else are no error.
     pub async fn find_note(&self, job: &str) -> Result<Option<(Revision, String)>, Error> {
-        let inner = Arc::clone(&self.inner);
-        let job = job.to_owned();
-        blocking("looking for a note", move || drop((inner, job))).await?;
-        Ok(None)
+        push::find_note(&self.inner, job).await
     }
 }
