@@ -1,2 +1,18 @@
 //! Which image a workload should run next, and what a commit says about it: functions of data, without a clock, a
 //! registry or a repository of their own.
+
+mod automation;
+mod choice;
+mod message;
+mod policy;
+mod release;
+mod verify;
+mod workload;
+
+pub use automation::{Decision, Remark, Verdict, automated, decide};
+pub use choice::{Images, MissingMetadata, latest, ordered};
+pub use message::commit;
+pub use policy::{Edits, PolicyPlan, plan as plan_policies};
+pub use release::{ImageChange, Release, ReleaseError, World, candidates, select};
+pub use verify::{VerifyError, verify};
+pub use workload::GitWorkload;

@@ -110,6 +110,18 @@ impl Pattern {
         !matches!(self.rule, Rule::Semver(_))
     }
 
+    /// Whether neither of two is newer: made at the same time, or versions of the same precedence. Their place in the list
+    /// ([`Pattern::newer`]) then rests on their names alone.
+    pub fn is_equal(&self, a: &Candidate<'_>, b: &Candidate<'_>) -> bool {
+        match &self.rule {
+            Rule::Semver(_) => match (Version::parse(a.tag), Version::parse(b.tag)) {
+                (Some(a), Some(b)) => a.cmp_precedence(&b).is_eq(),
+                _ => a.tag == b.tag,
+            },
+            Rule::Glob(_) | Rule::Regexp(_) => a.created == b.created,
+        }
+    }
+
     /// The order in which images are listed, newest first: `Less` when `a` stands before `b`. Total and independent of the
     /// order of its input, so that equals never change places.
     pub fn newer(&self, a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
