@@ -26,12 +26,16 @@ pub fn ordered<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Vec<Candidate
 /// The newest tag that a pattern admits.
 ///
 /// # Errors
-/// When the order rests on times and the image of an admitted tag is not known yet. v1 wanted all images known whatever
-/// the order rests on.
+/// When something is not known yet that the choice rests on: the images of all admitted tags where times decide, that of
+/// the newest one where versions do (it might be unusable). v1 wanted all images known in both cases.
 pub fn latest<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Result<Option<Candidate<'a>>, MissingMetadata> {
     let candidates = ordered(view, pattern);
     let unknown = |candidate: &&Candidate<'_>| !view.images.contains_key(candidate.tag);
-    let gap = if pattern.requires_timestamp() { candidates.iter().find(unknown) } else { None };
+    let gap = if pattern.requires_timestamp() {
+        candidates.iter().find(unknown)
+    } else {
+        candidates.first().filter(unknown)
+    };
     match gap {
         Some(gap) => Err(MissingMetadata(gap.tag.to_owned())),
         None => Ok(candidates.first().copied()),
