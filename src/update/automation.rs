@@ -159,7 +159,12 @@ fn judge(current: &ImageRef, pattern: &Pattern, pin: bool, view: &RepositoryView
 }
 
 /// Of several images that are equally new the current one stays, if its filter lets it through.
-fn keep_if_equal<'a>(current: &'a ImageRef, best: Candidate<'a>, pattern: &Pattern, view: &RepositoryView) -> Candidate<'a> {
+fn keep_if_equal<'a>(
+    current: &'a ImageRef,
+    best: Candidate<'a>,
+    pattern: &Pattern,
+    view: &RepositoryView,
+) -> Candidate<'a> {
     let now = candidate(view, &current.tag);
     let known = view.tags.contains(&current.tag) && pattern.admits(&current.tag);
     if known && pattern.is_equal(&now, &best) { now } else { best }

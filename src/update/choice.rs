@@ -31,11 +31,8 @@ pub fn ordered<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Vec<Candidate
 pub fn latest<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Result<Option<Candidate<'a>>, MissingMetadata> {
     let candidates = ordered(view, pattern);
     let unknown = |candidate: &&Candidate<'_>| !view.images.contains_key(candidate.tag);
-    let gap = if pattern.requires_timestamp() {
-        candidates.iter().find(unknown)
-    } else {
-        candidates.first().filter(unknown)
-    };
+    let gap =
+        if pattern.requires_timestamp() { candidates.iter().find(unknown) } else { candidates.first().filter(unknown) };
     match gap {
         Some(gap) => Err(MissingMetadata(gap.tag.to_owned())),
         None => Ok(candidates.first().copied()),

@@ -10,7 +10,11 @@ use crate::update::GitWorkload;
 pub(super) fn decide(changes: &[AutoChange], git: &GitWorkload) -> Outcome {
     let mine = changes.iter().filter(|change| change.workload == git.id);
     let found: Vec<_> = mine.filter_map(|change| image_change(change, git)).collect();
-    if found.is_empty() { Outcome::Other(skipped("image(s) up to date")) } else { Outcome::Changes(found, String::new()) }
+    if found.is_empty() {
+        Outcome::Other(skipped("image(s) up to date"))
+    } else {
+        Outcome::Changes(found, String::new())
+    }
 }
 
 fn image_change(change: &AutoChange, git: &GitWorkload) -> Option<ImageChange> {

@@ -37,9 +37,9 @@ pub(super) fn decide(force: bool, wanted: Option<&ImageRef>, (git, live, images)
     let mut last = Keeps::NotUsed;
     for container in &containers {
         let Ok(current) = &container.image else { continue };
-        let pattern =
-            if force && wanted.is_some() { Pattern::default() } else { git.pattern(&container.name) };
-        let choice = Choice { git, container: &container.name, current, pattern, view: images.get(&current.canonical()) };
+        let pattern = if force && wanted.is_some() { Pattern::default() } else { git.pattern(&container.name) };
+        let choice =
+            Choice { git, container: &container.name, current, pattern, view: images.get(&current.canonical()) };
         match choice.target(wanted) {
             Ok(target) => changes.push(ImageChange {
                 id: git.id.clone(),
