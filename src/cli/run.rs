@@ -11,7 +11,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::daemon::{Daemon, Parts, open_key_ring};
 use crate::generate::{Generator, OnRun};
 use crate::operator::{Operator, reads::Reads};
-use crate::report::Metrics;
+use crate::registry::{self, Observation, Observe, Registry};
+use crate::report::{ImageWork, Metrics};
 use crate::runtime::{Stop, TaskError, TaskFailure, Tasks, process, scoped};
 use crate::serve::{Probes, Server};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
@@ -169,7 +170,9 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     let (commands, requests) = (Arc::clone(&metrics), Arc::clone(&metrics));
     let on_run = OnRun(Arc::new(move |took, success| commands.generator(took, success)));
     let generator = Generator::new(settings.generate).on_run(on_run);
-    let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, metrics, keys };
+    let registry = Registry::new(registry_settings(settings.registry, &metrics))?;
+    let images = registry.clone();
+    let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, registry, metrics, keys };
     let (daemon, handle) = Daemon::new(parts);
     let mut operator = Operator::new(daemon, settings.operator, client.clone())
         .on_request(Arc::new(move |verb, status| requests.api_request(verb, status)));
@@ -196,9 +199,19 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     tasks.spawn("git mirror", async move { Ok(repo.run(mirror).await?) });
     let watched = handle.clone();
     tasks.spawn("head", async move { Ok(Daemon::watch_head(watched, head).await?) });
+    let (scan, wanted, wants) = (token(), handle.clone(), token());
+    tasks.spawn("image scan", async move { images.run(scan).await });
+    tasks.spawn("image wants", async move { Ok(wanted.watch_images(wants).await?) });
     tasks.spawn("jobs", async move { Ok(handle.run_jobs(jobs).await?) });
     tasks.spawn("sync loop", async move { Ok(operator.run(sync).await?) });
     Ok(release)
+}
+
+/// What scanning is told, with a hook that counts what it does.
+fn registry_settings(settings: registry::Settings, metrics: &Arc<Metrics>) -> registry::Settings {
+    let metrics = Arc::clone(metrics);
+    let observe = Observe(Arc::new(move |what, took, success| metrics.images(word_of(what), took, success)));
+    registry::Settings { observe: Some(observe), ..settings }
 }
 
 /// One line with what matters most (fluxd-v1 §1.3).
@@ -213,12 +226,22 @@ fn summarise(settings: &Settings) {
         "sync-tag" = git.sync_tag,
         state = format!("{:?}", settings.daemon.marker).to_lowercase(),
         readonly = git.readonly,
-        "registry-disable-scanning" = true,
+        "registry-disable-scanning" = !settings.daemon.scanning,
         "notes-ref" = git.notes_ref,
         "set-author" = git.set_author,
         "git-secret" = git.git_secret,
         sops = settings.generate.sops.is_some(),
     );
+}
+
+fn word_of(what: Observation) -> ImageWork {
+    match what {
+        Observation::Fetch => ImageWork::Fetch,
+        Observation::Tags => ImageWork::Tags,
+        Observation::Metadata => ImageWork::Metadata,
+        Observation::CacheGet => ImageWork::CacheGet,
+        Observation::CacheSet => ImageWork::CacheSet,
+    }
 }
 
 fn verify_mode(verify: Verify) -> &'static str {

@@ -85,6 +85,9 @@ impl Daemon {
     async fn conclude(&self, outcome: &Outcome) -> Result<(), operator::Error> {
         let shared = &self.shared;
         words::log_outcome(outcome);
+        if outcome.changed() {
+            shared.cluster_changed.notify_one();
+        }
         let (ok, failed) = words::applied(outcome);
         shared.metrics.sync_manifests(ok, failed);
         events::record(shared, outcome).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::object::image::ImageName;
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
@@ -15,7 +16,7 @@ use crate::tree::Revision;
 use super::feed::Feed;
 use super::jobs::{self, Job};
 use super::shared::{ResourcesError, Shared};
-use super::{identity, images, marker, services, words, worker};
+use super::{identity, images, marker, services, wants, words, worker};
 
 /// A cheap handle of the daemon for those who serve it.
 #[derive(Clone)]
@@ -90,7 +91,8 @@ impl Handle {
                 }
             }
             Change::Image { domain, image } => {
-                tracing::info!(component = "daemon", domain, image, "notified about an image; images are not scanned");
+                let name = ImageName { domain, path: image };
+                self.shared.registry.notify(&name.canonical());
             }
         }
         Ok(())
@@ -241,6 +243,18 @@ impl Handle {
             let result = JobResult { revision: revision.to_string(), spec: Some(note.spec), result: note.result };
             Some(JobStatus { result, err: String::new(), state: JobState::Succeeded })
         })
+    }
+
+    /// Tells the registry which images to look for, until stopped. Nothing is looked for where scanning is disabled.
+    ///
+    /// # Errors
+    /// None: what cannot be read is told and asked again.
+    pub async fn watch_images(self, stop: Stop) -> Result<(), operator::Error> {
+        if !self.shared.settings.scanning {
+            stop.stopped().await;
+            return Ok(());
+        }
+        wants::run(&self.shared, &stop).await
     }
 
     /// Works on queued jobs one at a time, until stopped.

@@ -68,12 +68,16 @@ fn describe(name: &str, current: &ImageRef, view: Option<&RepositoryView>, patte
     let nothing = RepositoryView::default();
     let view = view.unwrap_or(&nothing);
     let known = |tag: &str| view.images.get(tag);
-    let candidate = |tag| Candidate { tag, created: known(tag).and_then(|info| info.created) };
+    let created = |tag: &str| known(tag).and_then(|info| info.created);
+    let order = |a: &str, b: &str| {
+        pattern.newer(&Candidate { tag: a, created: created(a) }, &Candidate { tag: b, created: created(b) })
+    };
     let mut tags: Vec<&str> = view.tags.iter().map(String::as_str).collect();
-    tags.sort_by(|a, b| pattern.newer(&candidate(a), &candidate(b)));
+    tags.sort_by(|a, b| order(a, b));
     let running = known(&current.tag);
-    let at = running.map_or(Candidate { tag: "", created: None }, |info| candidate(&info.tag));
-    let newer = |tags: &[&str]| tags.iter().take_while(|tag| pattern.newer(&candidate(tag), &at).is_lt()).count();
+    // Of an image that is not known, nothing is known that others could be older than.
+    let at = running.map_or("", |info| info.tag.as_str());
+    let newer = |tags: &[&str]| tags.iter().take_while(|tag| order(tag, at).is_lt()).count();
     let filtered: Vec<&str> = tags.iter().copied().filter(|tag| pattern.admits(tag)).collect();
     let shown = |tag: &str| match known(tag) {
         Some(info) => shown(&current.with_tag(tag), info),

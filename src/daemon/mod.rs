@@ -16,6 +16,7 @@ mod services;
 mod settings;
 mod shared;
 mod sync_job;
+mod wants;
 mod words;
 mod worker;
 

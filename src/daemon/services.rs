@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::generate::Loaded;
+use crate::object::image::ImageRef;
 use crate::object::{Ignore, Object, ObjectId};
 use crate::report::{ApiError, Container, ControllerStatus, ImageInfo, ReadOnly, Workload};
 use crate::source::git;
@@ -43,7 +44,8 @@ async fn in_git(shared: &Shared) -> Result<InGit, ApiError> {
     }
 }
 
-fn by_id(shared: &Shared, loaded: &Loaded) -> HashMap<ObjectId, Arc<Object>> {
+/// Objects by identity, namespaces filled in where the manifest leaves them out.
+pub(super) fn by_id(shared: &Shared, loaded: &Loaded) -> HashMap<ObjectId, Arc<Object>> {
     let fallback = &shared.settings.default_namespace;
     let key = |o: &Arc<Object>| ObjectId::new(Some(o.namespace().unwrap_or(fallback)), &o.gvk().kind, o.name());
     loaded.objects.iter().map(|o| (key(o), Arc::clone(o))).collect()
@@ -80,8 +82,13 @@ fn containers(workload: &Workload) -> Vec<Container> {
     let Ok(containers) = &workload.containers else { return Vec::new() };
     let one = |c: &crate::report::WorkloadContainer| Container {
         name: c.name.clone(),
-        current: ImageInfo::named(c.image.clone()),
+        current: ImageInfo::named(shown(&c.image)),
         latest_filtered: ImageInfo::default(),
     };
     containers.iter().map(one).collect()
+}
+
+/// A reference as v1 writes it: with a digest, its tag is not shown (fluxd-v1 §3.8).
+fn shown(image: &str) -> String {
+    image.parse::<ImageRef>().map_or_else(|_| image.to_owned(), |reference| reference.to_string())
 }

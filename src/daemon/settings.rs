@@ -44,6 +44,12 @@ pub struct Settings {
     pub allow_namespaces: Vec<String>,
     /// Whether Kubernetes events are recorded.
     pub events: bool,
+    /// Whether images are looked for.
+    pub scanning: bool,
+    /// Automated workloads are looked at at least this often.
+    pub automation_interval: Duration,
+    /// What is appended to every commit message, as it is.
+    pub ci_skip: String,
     /// Version that the API and `--version` report.
     pub version: String,
 }

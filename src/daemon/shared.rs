@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt as _;
+use tokio::sync::Notify;
 
 use crate::generate::{Export, Generator, Loaded};
 use crate::operator::{self, reads::Reads};
+use crate::registry::Registry;
 use crate::report::{ApiError, Metrics};
 use crate::runtime::Stop;
 use crate::source::git::{self, Commit, KeyRing, Repo};
@@ -27,6 +29,8 @@ pub struct Parts {
     pub generator: Generator,
     /// Reads of the cluster.
     pub reads: Reads,
+    /// What is known of images.
+    pub registry: Registry,
     /// Where figures go.
     pub metrics: Arc<Metrics>,
     /// The deploy key; `None` out of a cluster and for http addresses.
@@ -41,11 +45,14 @@ pub(super) struct Shared {
     pub(super) repo: Repo,
     pub(super) generator: Generator,
     pub(super) reads: Reads,
+    pub(super) registry: Registry,
     pub(super) metrics: Arc<Metrics>,
     pub(super) keys: Option<KeyRing>,
     pub(super) jobs: JobLog,
     /// News for those who watch; the jobs tell theirs themselves.
     pub(super) feed: Feed,
+    /// Told when a sync changed what runs.
+    pub(super) cluster_changed: Notify,
     pub(super) operator: OnceLock<operator::Handle>,
     pub(super) state: Mutex<State>,
 }
@@ -71,10 +78,22 @@ pub(super) struct State {
 
 impl Shared {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { settings, repo, generator, reads, metrics, keys } = parts;
+        let Parts { settings, repo, generator, reads, registry, metrics, keys } = parts;
         let feed = Feed::default();
-        let (jobs, operator, state) = (JobLog::new(feed.clone()), OnceLock::new(), Mutex::default());
-        Arc::new(Self { settings, repo, generator, reads, metrics, keys, jobs, feed, operator, state })
+        Arc::new(Self {
+            settings,
+            repo,
+            generator,
+            reads,
+            registry,
+            metrics,
+            keys,
+            jobs: JobLog::new(feed.clone()),
+            feed,
+            cluster_changed: Notify::new(),
+            operator: OnceLock::new(),
+            state: Mutex::default(),
+        })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

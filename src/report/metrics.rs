@@ -13,6 +13,11 @@ use prometheus::{
 use crate::apply::{Done, Outcome};
 use crate::plan::Reach;
 
+mod images;
+
+pub use images::ImageWork;
+use images::Images;
+
 const SYNC_BUCKETS: [f64; 12] = [0.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 240.0];
 const JOB_BUCKETS: [f64; 12] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0];
 /// Stages reach from a no-change plan of a millisecond to a first apply of minutes.
@@ -28,6 +33,7 @@ pub struct MetricsError(#[from] prometheus::Error);
 pub struct Metrics {
     registry: Registry,
     v1: V1,
+    images: Images,
     own: Own,
 }
 
@@ -189,7 +195,7 @@ impl Metrics {
     pub fn new(version: &str) -> Result<Self, MetricsError> {
         let build = Builder(Registry::new());
         build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
-        let metrics = Self { v1: V1::new(&build)?, own: Own::new(&build)?, registry: build.0 };
+        let metrics = Self { v1: V1::new(&build)?, images: Images::new(&build)?, own: Own::new(&build)?, registry: build.0 };
         metrics.own.build.with_label_values(&[version]).set(1);
         Ok(metrics)
     }
@@ -213,6 +219,23 @@ impl Metrics {
     /// Counts how long one job waited for its turn.
     pub fn queued(&self, waited: Duration) {
         self.v1.queue.with_label_values::<&str>(&[]).observe(waited.as_secs_f64());
+    }
+
+    /// Counts work on registries and on what is remembered of them.
+    pub fn images(&self, work: ImageWork, took: Duration, success: bool) {
+        self.images.observe(work, took, success);
+    }
+
+    /// Counts a release: `latest_images`, `specific_image`, `containers` or `automated`; planned or executed.
+    pub fn release(&self, release_type: &'static str, is_plan: bool, took: Duration, success: bool) {
+        let kind = if is_plan { "plan" } else { "execute" };
+        let labels = [release_type, kind, word(success)];
+        self.images.release.with_label_values(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Counts a stage of a release: `select_workloads`, `lookup_images`, `write_changes` or `verify_changes`.
+    pub fn release_stage(&self, stage: &'static str, took: Duration) {
+        self.images.stage.with_label_values(&[stage]).observe(took.as_secs_f64());
     }
 
     /// Sets how many jobs wait.

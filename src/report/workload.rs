@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::decode::check_image;
 use crate::health::{Rollout, rollout};
-use crate::object::{ObjectId, Policies};
+use crate::object::{ObjectId, Policies, workload};
 
 /// The kinds that count as workloads (fluxd-v1 §3.4).
 pub const WORKLOAD_KINDS: [&str; 5] = ["Deployment", "DaemonSet", "StatefulSet", "CronJob", "HelmRelease"];
@@ -43,19 +42,20 @@ pub struct WorkloadContainer {
 }
 
 impl Workload {
-    /// Makes one of a live object; `None` for kinds that are no workloads and for objects without a name.
+    /// Makes one of a live object; `None` for objects that are no workloads or have no name. One that is a workload because
+    /// it declares where its images are has no numbers.
     pub fn from_live(object: &Value) -> Option<Self> {
-        let kind = object["kind"].as_str().filter(|k| WORKLOAD_KINDS.contains(k))?;
+        let kind = object["kind"].as_str().filter(|_| workload::is_workload(object))?;
         let meta = &object["metadata"];
         let name = meta["name"].as_str().filter(|n| !n.is_empty())?;
-        let progress = rollout(object)?;
+        let progress = rollout(object).unwrap_or_default();
         let annotations = meta["annotations"].as_object();
         let antecedent =
             annotations.and_then(|a| ANTECEDENT.iter().find_map(|key| a.get(*key)?.as_str()?.parse().ok()));
         let policies = annotations.map(Policies::from_annotations).unwrap_or_default();
         Some(Self {
             id: ObjectId::new(meta["namespace"].as_str(), kind, name),
-            containers: containers(kind, object),
+            containers: containers(object),
             status: progress.status,
             rollout: progress.rollout,
             labels: texts(&meta["labels"]),
@@ -78,18 +78,8 @@ fn texts(map: &Value) -> BTreeMap<String, String> {
     pairs.filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }
 
-/// Containers, then init containers. One image that cannot be read leaves the workload without any, with the reason.
-fn containers(kind: &str, object: &Value) -> Result<Vec<WorkloadContainer>, String> {
-    let template = match kind {
-        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"],
-        _ => &object["spec"]["template"],
-    };
-    let lists = ["containers", "initContainers"].map(|field| template["spec"][field].as_array());
-    let read = |container: &Value| {
-        let text = |field: &str| container[field].as_str().unwrap_or_default().to_owned();
-        let image = text("image");
-        check_image(&image).map_err(|e| e.to_string())?;
-        Ok(WorkloadContainer { name: text("name"), image })
-    };
-    lists.into_iter().flatten().flatten().map(read).collect()
+/// One image that cannot be read leaves the workload without any, with the reason (fluxd-v1 §3.4).
+fn containers(object: &Value) -> Result<Vec<WorkloadContainer>, String> {
+    let one = |c: workload::Container| Ok(WorkloadContainer { name: c.name, image: c.image?.full() });
+    workload::containers(object).into_iter().map(one).collect()
 }

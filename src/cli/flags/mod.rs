@@ -117,6 +117,13 @@ impl Given {
         }
     }
 
+    pub(super) fn float(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Some(Value::Float(value)) => value,
+            other => mismatch(name, &other),
+        }
+    }
+
     /// `None` when not given and without a default.
     pub(super) fn uint(&self, name: &str) -> Option<u64> {
         match self.value(name) {

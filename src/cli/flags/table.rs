@@ -6,8 +6,6 @@ use super::{Effect, Flag, Group, Kind};
 /// Why a flag does nothing.
 const NO_KUBECTL: &str = "kubectl is not used; objects are applied through the API";
 const NO_MEMCACHED: &str = "memcached is not used";
-const NO_SCANNING: &str = "image registries are not scanned by this version";
-const NO_COMMITS: &str = "this version makes no commits";
 const NO_UPSTREAM: &str = "there is no upstream service; use the HTTP API";
 
 const fn flag(group: Group, name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
@@ -63,8 +61,7 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Git, "git-readonly", Bool, "false", "never push to the repository; implies --sync-state=secret"),
     flag(Git, "git-user", Text, "Weave Flux", "name of the committer"),
     flag(Git, "git-email", Text, "support@weave.works", "address of the committer"),
-    flag(Git, "git-set-author", Bool, "false", "name the user who asked for a change as the author of its commit")
-        .no_effect(NO_COMMITS),
+    flag(Git, "git-set-author", Bool, "false", "name the user who asked for a change as the author of its commit"),
     flag(
         Git,
         "git-label",
@@ -75,8 +72,8 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Git, "git-sync-tag", Text, "flux-sync", "tag that marks the commit the cluster was last brought to"),
     flag(Git, "git-notes-ref", Text, "flux", "ref of the notes on our commits, under refs/notes"),
     flag(Git, "git-secret", Bool, "false", "run `git secret reveal` in the working copies"),
-    flag(Git, "git-ci-skip", Bool, "false", "append \"[ci skip]\" to commit messages").no_effect(NO_COMMITS),
-    flag(Git, "git-ci-skip-message", Text, "", "text to append to commit messages").no_effect(NO_COMMITS),
+    flag(Git, "git-ci-skip", Bool, "false", "append \"[ci skip]\" to commit messages"),
+    flag(Git, "git-ci-skip-message", Text, "", "text to append to commit messages"),
     flag(Git, "git-poll-interval", Duration, "5m", "time between two looks at the remote"),
     flag(Git, "git-timeout", Duration, "20s", "longest time of one git operation"),
     flag(Git, "git-gpg-key-import", List, "", "files, or directories of files, with GPG keys to import at start"),
@@ -154,37 +151,30 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Ssh, "ssh-keygen-format", Text, "", "-m of ssh-keygen"),
     flag(Ssh, "ssh-keygen-dir", Text, "", "directory for generated keys; empty for the secret's mount path"),
     flag(Images, "registry-disable-scanning", Bool, "false", "do not look for new images"),
-    flag(Images, "automation-interval", Duration, "5m", "time between two looks for new images of automated workloads")
-        .no_effect(NO_SCANNING),
+    flag(Images, "automation-interval", Duration, "5m", "time between two looks for new images of automated workloads"),
     flag(Images, "registry-poll-interval", Duration, "5m", "time between two looks for new images")
-        .deprecated("Changed to --automation-interval, use that instead")
-        .no_effect(NO_SCANNING),
-    flag(Images, "registry-rps", Float, "50", "requests per second to one registry").no_effect(NO_SCANNING),
-    flag(Images, "registry-burst", Int, "10", "requests to one registry at once").no_effect(NO_SCANNING),
-    flag(Images, "registry-trace", Bool, "false", "log every request to a registry").no_effect(NO_SCANNING),
-    flag(Images, "registry-insecure-host", List, "", "registries whose certificates are not verified")
-        .no_effect(NO_SCANNING),
-    flag(Images, "registry-exclude-image", List, "k8s.gcr.io/*", "globs of images never looked for")
-        .no_effect(NO_SCANNING),
-    flag(Images, "registry-include-image", List, "", "look only for images that match these globs")
-        .no_effect(NO_SCANNING),
+        .deprecated("Changed to --automation-interval, use that instead"),
+    flag(Images, "registry-rps", Float, "50", "requests per second to one registry"),
+    flag(Images, "registry-burst", Int, "10", "requests to one registry at once"),
+    flag(Images, "registry-trace", Bool, "false", "log every request to a registry"),
+    flag(Images, "registry-insecure-host", List, "", "registries whose certificates are not verified"),
+    flag(Images, "registry-exclude-image", List, "k8s.gcr.io/*", "globs of images never looked for"),
+    flag(Images, "registry-include-image", List, "", "look only for images that match these globs"),
     flag(
         Images,
         "registry-use-labels",
         List,
         "index.docker.io/weaveworks/*,index.docker.io/fluxcd/*",
         "globs of images whose labels tell when they were made",
-    )
-    .no_effect(NO_SCANNING),
-    flag(Images, "registry-ecr-region", List, "", "ECR regions to look into").no_effect(NO_SCANNING),
-    flag(Images, "registry-ecr-include-id", List, "", "AWS accounts to look into").no_effect(NO_SCANNING),
-    flag(Images, "registry-ecr-exclude-id", List, "602401143452,918309763551", "AWS accounts not to look into")
-        .no_effect(NO_SCANNING),
-    flag(Images, "registry-require", List, "", "exit if these cannot be used: ecr").no_effect(NO_SCANNING),
+    ),
+    flag(Images, "registry-ecr-region", List, "", "ECR regions to look into"),
+    flag(Images, "registry-ecr-include-id", List, "", "AWS accounts to look into"),
+    flag(Images, "registry-ecr-exclude-id", List, "602401143452,918309763551", "AWS accounts not to look into"),
+    flag(Images, "registry-require", List, "", "exit if these cannot be used: ecr"),
     flag(Images, "registry-cache-expiry", Duration, "0s", "how long registry answers are kept")
         .deprecated("No longer used; answers are kept for as long as they are likely to hold")
-        .no_effect(NO_SCANNING),
-    flag(Images, "docker-config", Text, "", "docker config.json with credentials of registries").no_effect(NO_SCANNING),
+        .no_effect("no longer used, as in Flux v1"),
+    flag(Images, "docker-config", Text, "", "docker config.json with credentials of registries"),
     flag(Images, "memcached-hostname", Text, "memcached", "host of memcached").no_effect(NO_MEMCACHED),
     flag(Images, "memcached-port", Int, "11211", "port of memcached").no_effect(NO_MEMCACHED),
     flag(Images, "memcached-timeout", Duration, "1s", "longest time of a request to memcached").no_effect(NO_MEMCACHED),

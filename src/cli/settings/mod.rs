@@ -12,7 +12,9 @@ use crate::object::{Glob, SyncSet};
 use crate::operator::{self, Budget, Drift, Gc, Identity};
 use crate::runtime::process::Sandbox;
 use crate::source::git::{self, KeySettings, Verify};
-use crate::{daemon, daemon::MarkerStore, serve};
+use crate::{daemon, daemon::MarkerStore, registry, serve};
+
+mod images;
 
 use super::environment::Environment;
 use super::flags::Given;
@@ -54,6 +56,7 @@ pub(super) struct Settings {
     pub(super) generate: generate::Settings,
     pub(super) operator: operator::Settings,
     pub(super) daemon: daemon::Settings,
+    pub(super) registry: registry::Settings,
     pub(super) leader_election: Option<LeaderElection>,
 }
 
@@ -73,7 +76,8 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
     (git.verify, git.sync_tag, git.notes_ref, git.paths) = (verify, sync_tag, notes_ref, paths);
     let generate = generate(flags, env, &git.paths)?;
     let operator = operator(flags, env, &git)?;
-    let daemon = daemon(flags, env, &git, (marker, &operator));
+    let mut daemon = daemon(flags, env, &git, (marker, &operator));
+    daemon.automation_interval = images::automation_interval(flags, notices);
     Ok(Settings {
         serve: serve::Settings {
             listen: flags.text("listen"),
@@ -88,6 +92,7 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
         generate,
         operator,
         daemon,
+        registry: images::registry(flags, env)?,
     })
 }
 
@@ -369,6 +374,9 @@ fn daemon(
         default_namespace: operator.default_namespace.clone(),
         allow_namespaces: operator.allow_namespaces.clone(),
         events: flags.bool("events"),
+        scanning: !flags.bool("registry-disable-scanning"),
+        automation_interval: flags.duration("automation-interval"),
+        ci_skip: images::ci_skip(flags),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

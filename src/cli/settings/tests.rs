@@ -165,7 +165,7 @@ fn a_flag_without_effect_is_named_once_and_only_when_given() {
     assert_eq!(
         warnings(&notices),
         [
-            "--registry-burst has no effect: image registries are not scanned by this version",
+            
             "--memcached-service has no effect: memcached is not used",
         ]
     );
