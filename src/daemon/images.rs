@@ -161,7 +161,11 @@ mod tests {
             ("web:9", &["1", "2"][..], "glob:*", "web:2", [2, 2, 2, 2]),
         ] {
             let seen = described(current, tags, pattern);
-            assert_eq!((seen.latest_filtered.id.as_str(), counts(&seen)), (latest, want), "{current} {tags:?} {pattern}");
+            assert_eq!(
+                (seen.latest_filtered.id.as_str(), counts(&seen)),
+                (latest, want),
+                "{current} {tags:?} {pattern}"
+            );
         }
     }
 

@@ -9,8 +9,8 @@ use futures::{StreamExt as _, stream};
 
 use crate::object::image::{CanonicalName, ImageRef};
 use crate::object::{Object, ObjectId};
-use crate::operator::reads::ImageUser;
 use crate::operator;
+use crate::operator::reads::ImageUser;
 use crate::registry::{Credentials, Want};
 use crate::runtime::Stop;
 
@@ -65,9 +65,10 @@ async fn collect(
     complaints: &mut Complaints,
 ) -> Result<BTreeMap<CanonicalName, Want>, operator::Error> {
     let users = shared.reads.list_image_users().await?;
-    let accounts = read_all(users.iter().map(|u| (u.namespace.clone(), u.service_account.clone())), |(ns, name)| {
-        async move { shared.reads.get_pull_secrets(&ns, &name).await.map_err(|e| format!("{e}")) }
-    });
+    let accounts =
+        read_all(users.iter().map(|u| (u.namespace.clone(), u.service_account.clone())), |(ns, name)| async move {
+            shared.reads.get_pull_secrets(&ns, &name).await.map_err(|e| format!("{e}"))
+        });
     let accounts = settle("service account", accounts.await, complaints);
     let secrets = users.iter().flat_map(|user| secrets_of(user, &accounts));
     let secrets = read_all(secrets, |(ns, name)| async move { read_secret(shared, &ns, &name).await });

@@ -195,7 +195,8 @@ impl Metrics {
     pub fn new(version: &str) -> Result<Self, MetricsError> {
         let build = Builder(Registry::new());
         build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
-        let metrics = Self { v1: V1::new(&build)?, images: Images::new(&build)?, own: Own::new(&build)?, registry: build.0 };
+        let metrics =
+            Self { v1: V1::new(&build)?, images: Images::new(&build)?, own: Own::new(&build)?, registry: build.0 };
         metrics.own.build.with_label_values(&[version]).set(1);
         Ok(metrics)
     }
