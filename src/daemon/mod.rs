@@ -15,6 +15,7 @@ mod marker;
 mod services;
 mod settings;
 mod shared;
+mod trace;
 mod sync_job;
 mod wants;
 mod words;
