@@ -202,8 +202,10 @@ mod tests {
 
     #[test]
     fn no_value_of_a_secret_comes_out() {
-        let secret = |data: Value| json!({"apiVersion": "v1", "kind": "Secret", "data": data, "metadata": {"name": "s",
-            "annotations": {LAST_APPLIED: "{\"data\":{\"a\":\"c2VjcmV0\"}}"}}});
+        let secret = |data: Value| {
+            json!({"apiVersion": "v1", "kind": "Secret", "data": data, "metadata": {"name": "s",
+            "annotations": {LAST_APPLIED: "{\"data\":{\"a\":\"c2VjcmV0\"}}"}}})
+        };
         let (old, new) = (secret(json!({"a": "c2VjcmV0", "b": "c2VjcmV0"})), secret(json!({"a": "bmV3c2VjcmV0"})));
         for (before, after) in
             [(Some(&old), Some(&new)), (None, Some(&new)), (Some(&old), None), (Some(&secret(Value::Null)), Some(&new))]

@@ -10,9 +10,9 @@ use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::api::Api;
+use super::events::Watchers;
 use super::forward::Forward;
 use super::routes::{self, Endpoint, Match, OURS, Route, V1};
-use super::events::Watchers;
 use super::{Probes, answer, ours, v1};
 use crate::report::ApiError;
 use crate::runtime::Stop;

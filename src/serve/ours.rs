@@ -9,8 +9,8 @@ use super::api::Api;
 use super::dispatch::Call;
 use super::plans::{self, Wish};
 use super::routes::Endpoint;
-use crate::operator::{Done, ObjectResult, Outcome};
 use crate::object::ObjectId;
+use crate::operator::{Done, ObjectResult, Outcome};
 use crate::report::{ApiError, DecodeError};
 
 /// Answers one request.

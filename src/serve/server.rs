@@ -18,8 +18,8 @@ use tokio::sync::{Semaphore, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::api::Api;
-use super::events::Watchers;
 use super::dispatch::{Door, Limits, Service, dispatch};
+use super::events::Watchers;
 use super::forward::{Forward, Leader};
 use super::{Probes, answer, openapi};
 use crate::report::ApiError;
@@ -80,7 +80,16 @@ impl<A: Api> Server<A> {
         let limits = settings.limits;
         let document = openapi::document(&api.version())?.into();
         let slots = Arc::new(Semaphore::new(limits.in_flight));
-        let service = Service { api, probes, limits, slots, document, watchers: Watchers::default(), stop: Stop::new(), forward: None };
+        let service = Service {
+            api,
+            probes,
+            limits,
+            slots,
+            document,
+            watchers: Watchers::default(),
+            stop: Stop::new(),
+            forward: None,
+        };
         Ok(Self { service, api: listener, metrics })
     }
 

@@ -40,7 +40,10 @@ async fn news_are_told_when_they_happen_and_what_was_missed_when_asked_for() {
     let again = rig.client.get(format!("{}/api/fluxd/v1/events", rig.base)).header("last-event-id", "1");
     let mut again = again.send().await.unwrap();
     let told = until(&mut again, "\n\n").await;
-    assert!(told.starts_with("id: 2\nevent: sync\ndata: {\"type\":\"sync\",\"revision\":\"\\u003cx\\u003e\""), "{told}");
+    assert!(
+        told.starts_with("id: 2\nevent: sync\ndata: {\"type\":\"sync\",\"revision\":\"\\u003cx\\u003e\""),
+        "{told}"
+    );
 }
 
 #[tokio::test]
