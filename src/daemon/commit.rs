@@ -10,9 +10,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 
 use crate::generate::{Updated, Working, WorkloadChange};
-use crate::report::{
-    ApiError, Detail, Event, JobResult, Note, ResultSet, Update, UpdateSpec, decode_note, go_json,
-};
+use crate::report::{ApiError, Detail, Event, JobResult, Note, ResultSet, Update, UpdateSpec, decode_note, go_json};
 use crate::runtime::{Backoff, Stop};
 use crate::source::git::{NewCommit, PushError};
 use crate::tree::{Revision, Tree};
@@ -111,7 +109,8 @@ async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Fai
                 e => ApiError::untyped(e.to_string()),
             };
             // v1 tells what policies would have become, and nothing of a release.
-            let result = if matches!(spec.update, Update::Policy(_)) { done(String::new()) } else { JobResult::default() };
+            let result =
+                if matches!(spec.update, Update::Policy(_)) { done(String::new()) } else { JobResult::default() };
             Err(Failed { error, result })
         }
     }
@@ -177,8 +176,7 @@ fn note_text(note: &Note) -> String {
 /// Tells of a commit that is on the branch. The mirror knows it already, so the next sync is on its way.
 fn conclude(shared: &Shared, spec: &UpdateSpec, result: &ResultSet, revision: &Revision) {
     let now = Timestamp::now();
-    let detail =
-        Detail::Commit { revision: revision.to_string(), spec: spec.clone(), result: Some(result.clone()) };
+    let detail = Detail::Commit { revision: revision.to_string(), spec: spec.clone(), result: Some(result.clone()) };
     shared.feed.announce(Event { ids: result.changed(), started: now, ended: now, detail });
     if let Update::Policy(updates) = &spec.update
         && updates.values().any(|update| update.add.contains_key("automated"))

@@ -6,8 +6,8 @@ use crate::object::image::ImageName;
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, GitRemote, ImageStatus, JobState, JobStatus, Metrics,
-    PublicKey, Update, UpdateSpec, decode_update,
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, ImageStatus, JobState, JobStatus, Metrics, PublicKey,
+    Update, UpdateSpec, decode_update,
 };
 use crate::runtime::Stop;
 use crate::source::git;

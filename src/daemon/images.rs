@@ -9,8 +9,8 @@ use crate::object::{Object, ObjectId, Policies};
 use crate::registry::{Info, RepositoryView};
 use crate::report::{ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
 
-use super::snapshot;
 use super::shared::Shared;
+use super::snapshot;
 
 /// What stands for all workloads.
 const ALL: &str = "<all>";

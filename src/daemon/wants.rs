@@ -15,8 +15,8 @@ use crate::registry::{Credentials, Want};
 use crate::runtime::Stop;
 
 use super::images::filter;
-use super::snapshot;
 use super::shared::Shared;
+use super::snapshot;
 
 /// How often the cluster is asked what runs in it.
 const EVERY: Duration = Duration::from_secs(60);
