@@ -158,12 +158,12 @@ fn one_line(text: &str) -> String {
 }
 
 /// Characters that no reader changes, folds or refuses.
-fn is_plain_char(c: char) -> bool {
+pub(super) fn is_plain_char(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a1}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}'
         | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let safe_start = first.is_ascii_alphabetic() || matches!(first, '/' | '_') || is_safe_digits(text);
     safe_start
@@ -181,7 +181,7 @@ fn is_safe_digits(text: &str) -> bool {
             .any(|c| c.is_ascii_alphabetic() && !matches!(c.to_ascii_lowercase(), 'a'..='f' | 'o' | 'x' | 't' | 'z'))
 }
 
-fn double_quoted(text: &str) -> String {
+pub(super) fn double_quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
