@@ -27,6 +27,9 @@ pub(super) enum ConnectError {
         /// Why the in-cluster configuration cannot be used.
         source: kube::config::InClusterError,
     },
+    /// No file has the context asked for.
+    #[error("context {0:?} does not exist")]
+    NoContext(String),
     /// The configuration's certificates, keys or proxy cannot be used.
     #[error("cannot make an API client: {0}")]
     Client(#[from] kube::Error),
@@ -65,6 +68,30 @@ pub(super) async fn connect(explicit: Option<&Path>, env: &Environment) -> Resul
     Ok(Connection { client: kube::Client::try_from(config)?, host })
 }
 
+/// Makes the client of a context of the user's kubeconfig files; of the current one when it is empty, else of the pod that
+/// the process runs in.
+pub(super) async fn in_context(context: &str, env: &Environment) -> Result<kube::Client, ConnectError> {
+    let files: Vec<PathBuf> = env.kubeconfig_files().into_iter().filter(|file| file.exists()).collect();
+    let named = (!context.is_empty()).then(|| context.to_owned());
+    let mut config = match merged(&files)? {
+        Some(kubeconfig) if named.is_some() || has_cluster(&kubeconfig) => {
+            if let Some(name) = named.as_ref().filter(|name| !kubeconfig.contexts.iter().any(|c| c.name == **name)) {
+                return Err(ConnectError::NoContext(name.clone()));
+            }
+            let options = KubeConfigOptions { context: named, ..KubeConfigOptions::default() };
+            let file = files.first().cloned().unwrap_or_default();
+            let unusable = |source| ConnectError::File { file, source: Box::new(source) };
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?
+        }
+        _ => match named {
+            Some(name) => return Err(ConnectError::NoContext(name)),
+            None => in_cluster(&files)?,
+        },
+    };
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}
+
 /// Reads and merges files as kubectl does: of two values the first stands. `None` without files.
 fn merged(files: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectError> {
     let mut all: Option<Kubeconfig> = None;
@@ -101,9 +128,14 @@ fn in_cluster(files: &[PathBuf]) -> Result<Config, ConnectError> {
 
 /// The namespace of the current context by kubectl's loading rules, whichever file the API client uses; else `default`.
 pub(super) fn fallback_namespace(env: &Environment) -> Result<String, ConnectError> {
+    context_namespace("", env)
+}
+
+/// The namespace of a context, the current one when it is empty; else `default`.
+pub(super) fn context_namespace(context: &str, env: &Environment) -> Result<String, ConnectError> {
     let files: Vec<PathBuf> = env.kubeconfig_files().into_iter().filter(|file| file.exists()).collect();
     let namespace = merged(&files)?.and_then(|kubeconfig| {
-        let current = kubeconfig.current_context?;
+        let current = if context.is_empty() { kubeconfig.current_context? } else { context.to_owned() };
         kubeconfig.contexts.into_iter().find(|c| c.name == current)?.context?.namespace
     });
     Ok(namespace.filter(|n| !n.is_empty()).unwrap_or_else(|| "default".to_owned()))

@@ -12,7 +12,7 @@ const UNITS: &[(&str, u64)] = &[
 ];
 
 /// Reads a duration; the error texts are Go's.
-pub(super) fn parse(text: &str) -> Result<i64, String> {
+pub(in crate::cli) fn parse(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,5 +1,5 @@
-//! The command line as Flux v1 understood it. One table ([`table::FLAGS`]) says what every flag is; the parser and the help
-//! text are driven by it.
+//! Command lines as Flux v1's programs understood them. A table says what every flag is ([`table::FLAGS`] for the daemon,
+//! one per verb for `fluxctl`); the parser and the help text are driven by it.
 //!
 //! An own parser because users' manifests depend on the rules of Go's pflag (fluxd-v1 §1.1), which no argument library
 //! here follows: CSV records as list values whose first occurrence replaces the default, `-l=x`, booleans with a value,
@@ -18,7 +18,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(super) use parse::{Parsed, parse};
+pub(super) use duration::parse as parse_duration;
+pub(super) use parse::{FlagError, Parsed, parse, parse_with};
 pub(super) use usage::usage;
 pub(super) use value::Value;
 
@@ -32,6 +33,10 @@ pub(super) enum Kind {
     Float,
     Duration,
     List,
+    /// Adds one each time it is given without a value.
+    Count,
+    /// `key=value` pairs, joined by commas.
+    Map,
 }
 
 /// Under which heading the help text shows a flag.
@@ -72,22 +77,57 @@ pub(super) struct Flag {
     pub(super) effect: Effect,
 }
 
+impl Flag {
+    /// Makes a flag that does what its help says, under the heading of general ones.
+    pub(super) const fn new(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Self {
+        let (short, deprecated) = (None, None);
+        Self { name, short, kind, default, help, group: Group::General, deprecated, effect: Effect::Works }
+    }
+
+    /// Gives it a letter.
+    pub(super) const fn short(mut self, letter: char) -> Self {
+        self.short = Some(letter);
+        self
+    }
+}
+
+/// Tables that a command line is read by; their names and letters are distinct.
+pub(super) type Tables = [&'static [Flag]; 2];
+
+/// The tables of the daemon.
+const DAEMON: Tables = [table::FLAGS, &[]];
+
 /// The values of all flags: given ones, and defaults for the rest.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Given {
+    tables: Tables,
     values: BTreeMap<&'static str, Value>,
 }
 
+impl Default for Given {
+    fn default() -> Self {
+        Self::of(DAEMON)
+    }
+}
+
 impl Given {
+    fn of(tables: Tables) -> Self {
+        Self { tables, values: BTreeMap::new() }
+    }
+
+    fn find(&self, name: &str) -> Option<&'static Flag> {
+        self.tables.iter().copied().flatten().find(|flag| flag.name == name)
+    }
+
     /// Whether the user gave the flag, even with its default value.
     pub(super) fn is_given(&self, name: &str) -> bool {
-        debug_assert!(table::find(name).is_some(), "no flag {name} in the table");
+        debug_assert!(self.find(name).is_some(), "no flag {name} in the table");
         self.values.contains_key(name)
     }
 
     /// The flags given that do nothing, with the reasons, in the order of the table.
     pub(super) fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
-        let given = table::FLAGS.iter().filter(|flag| self.values.contains_key(flag.name));
+        let given = self.tables.iter().copied().flatten().filter(|flag| self.values.contains_key(flag.name));
         given
             .filter_map(|flag| match flag.effect {
                 Effect::None(why) => Some((flag.name, why)),
@@ -143,14 +183,14 @@ impl Given {
 
     pub(super) fn list(&self, name: &str) -> Vec<String> {
         match self.value(name) {
-            Some(Value::List(items)) => items,
+            Some(Value::List(items) | Value::Pairs(items)) => items,
             other => mismatch(name, &other),
         }
     }
 
     fn value(&self, name: &str) -> Option<Value> {
         let given = self.values.get(name).cloned();
-        given.or_else(|| table::find(name).and_then(value::default))
+        given.or_else(|| self.find(name).and_then(value::default))
     }
 }
 

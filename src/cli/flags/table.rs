@@ -13,11 +13,6 @@ const fn flag(group: Group, name: &'static str, kind: Kind, default: &'static st
 }
 
 impl Flag {
-    const fn short(mut self, letter: char) -> Self {
-        self.short = Some(letter);
-        self
-    }
-
     const fn deprecated(mut self, instead: &'static str) -> Self {
         self.deprecated = Some(instead);
         self
@@ -30,6 +25,7 @@ impl Flag {
 }
 
 /// Finds a flag by its name.
+#[cfg(test)]
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.name == name)
 }

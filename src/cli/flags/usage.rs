@@ -45,7 +45,7 @@ pub(in crate::cli) fn usage() -> String {
 fn left_side(flag: &Flag) -> String {
     let short = flag.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
     let kind = match flag.kind {
-        Kind::Bool => "",
+        Kind::Bool | Kind::Count | Kind::Map => "",
         Kind::Text => " string",
         Kind::Int => " int",
         Kind::Uint => " uint",

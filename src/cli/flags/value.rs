@@ -13,6 +13,8 @@ pub(in crate::cli) enum Value {
     /// Nanoseconds.
     Duration(i64),
     List(Vec<String>),
+    /// Of the form `key=value`; a later occurrence replaces those of the same key.
+    Pairs(Vec<String>),
 }
 
 /// Reads one occurrence of a flag.
@@ -20,12 +22,27 @@ pub(super) fn read(kind: Kind, text: &str) -> Result<Value, String> {
     match kind {
         Kind::Text => Ok(Value::Text(text.to_owned())),
         Kind::Bool => bool(text).map(Value::Bool),
-        Kind::Int => int(text).map(Value::Int),
+        Kind::Int | Kind::Count => int(text).map(Value::Int),
         Kind::Uint => uint(text).map(Value::Uint),
         Kind::Float => float(text).map(Value::Float),
         Kind::Duration => duration::parse(text).map(Value::Duration),
         Kind::List if text.is_empty() => Ok(Value::List(Vec::new())),
         Kind::List => csv::record(text).map(Value::List),
+        Kind::Map => pairs(text).map(Value::Pairs),
+    }
+}
+
+/// pflag's `stringToString`: one pair with equals signs enough is taken as it is, several are one CSV record.
+fn pairs(text: &str) -> Result<Vec<String>, String> {
+    let pairs = match text.matches('=').count() {
+        0 if text.is_empty() => Vec::new(),
+        0 => return Err(format!("{text} must be formatted as key=value")),
+        1 => vec![text.trim_matches('"').to_owned()],
+        _ => csv::record(text)?,
+    };
+    match pairs.iter().find(|pair| !pair.contains('=')) {
+        Some(pair) => Err(format!("{pair} must be formatted as key=value")),
+        None => Ok(pairs),
     }
 }
 

@@ -4,11 +4,13 @@ use super::{Daemon, environment, text};
 use crate::rig;
 use std::process::Command;
 
-/// Hides a file of a remote's working copy with a fresh key of a home directory, and pushes.
-pub(super) fn hide(remote: &rig::Repo, home: &std::path::Path) -> String {
+#[tokio::test]
+async fn hidden_files_are_revealed_in_trees_and_exports() {
+    let remote = rig::Repo::new();
+    let daemon = Daemon::of(&remote).with(|s| s.git_secret = true);
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new(program);
-        command.current_dir(remote.work()).env_clear().envs(environment(home));
+        command.current_dir(remote.work()).env_clear().envs(environment(daemon.home()));
         rig::run(command.args(args))
     };
     run("gpg", &["--batch", "--passphrase", "", "--quick-gen-key", "ann@example.com", "default", "default", "never"]);
@@ -17,14 +19,7 @@ pub(super) fn hide(remote: &rig::Repo, home: &std::path::Path) -> String {
     remote.write("apps/secret.yaml", "password: hidden\n").write("apps/plain.yaml", "a: 1\n");
     run("git", &["secret", "add", "apps/secret.yaml"]);
     run("git", &["secret", "hide"]);
-    remote.push("hide a file")
-}
-
-#[tokio::test]
-async fn hidden_files_are_revealed_in_trees_and_exports() {
-    let remote = rig::Repo::new();
-    let daemon = Daemon::of(&remote).with(|s| s.git_secret = true);
-    let head = hide(&remote, daemon.home());
+    let head = remote.push("hide a file");
     assert!(!remote.remote_git(&["ls-tree", "-r", "--name-only", "master"]).contains("apps/secret.yaml\n"));
     let repo = daemon.ready().await;
     let head = repo.resolve(&head).await.unwrap();
