@@ -73,6 +73,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// The file that keeps answers could not be used.
+    #[error("cache {path}: {reason}; it may be deleted at any time")]
+    Cache {
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
     /// The image is not to be scanned: disabled, excluded by a glob, or an ECR account that is left out.
     #[error("{name} is not scanned: {reason}")]
     NotScanned {

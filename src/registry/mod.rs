@@ -9,10 +9,15 @@
 mod credentials;
 mod error;
 mod info;
+mod inner;
+mod limiter;
+mod logins;
 pub mod protocol;
 mod scan;
 mod service;
 mod settings;
+mod store;
+mod wire;
 
 pub use credentials::{Credentials, CredentialsError, Login};
 pub use error::Error;

@@ -8,7 +8,7 @@ use crate::object::pattern::{Candidate, Pattern};
 
 /// What is known of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(in super::super) enum Known {
     /// Nothing.
     Missing,
     /// Nothing, because asking failed a short while ago.
@@ -27,17 +27,17 @@ pub(super) enum Known {
 
 /// What to ask of one repository, each tag once, each list in order of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Agenda {
+pub(in super::super) struct Agenda {
     /// Tags that a choice waits for.
-    pub(super) decide: Vec<String>,
+    pub(in super::super) decide: Vec<String>,
     /// Tags that run, or might be chosen, and are to be looked at again.
-    pub(super) refresh: Vec<String>,
+    pub(in super::super) refresh: Vec<String>,
     /// All others, for those who list images.
-    pub(super) rest: Vec<String>,
+    pub(in super::super) rest: Vec<String>,
 }
 
 /// Sorts a repository's tags by how urgently they are wanted.
-pub(super) fn agenda(tags: &[String], want: &Want, known: impl Fn(&str) -> Known) -> Agenda {
+pub(in super::super) fn agenda(tags: &[String], want: &Want, known: impl Fn(&str) -> Known) -> Agenda {
     let (mut decide, mut refresh) = (BTreeSet::new(), BTreeSet::new());
     let mut note = |tag: &str| match known(tag) {
         Known::Missing => drop(decide.insert(tag.to_owned())),

@@ -1,0 +1,142 @@
+//! Who we are to AWS: keys from the environment, a web identity (IRSA) exchanged at STS, or the machine's role (IMDSv2).
+
+use std::path::Path;
+use std::time::Duration;
+
+use http::{HeaderName, Method, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::super::wire::{Asked, Http};
+use super::super::{Aws, Error};
+use super::failed;
+use super::sign::Keys;
+
+const METADATA: &str = "http://169.254.169.254";
+const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
+const TOKEN_TTL: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
+/// Keys that end are given up this much earlier.
+const EARLY: Duration = Duration::from_secs(300);
+/// What errors call the place that keys are for.
+const FOR: &str = "ECR";
+
+pub(super) struct Identity {
+    aws: Aws,
+    temporary: Mutex<Option<(Keys, Timestamp)>>,
+}
+
+impl Identity {
+    pub(super) fn new(aws: &Aws) -> Self {
+        Self { aws: aws.clone(), temporary: Mutex::default() }
+    }
+
+    /// Keys to sign with.
+    pub(super) async fn get(&self, http: &Http, region: &str) -> Result<Keys, Error> {
+        if let (Some(access), Some(secret)) = (&self.aws.access_key_id, &self.aws.secret_access_key) {
+            let session = self.aws.session_token.clone();
+            return Ok(Keys { access: access.clone(), secret: secret.clone(), session });
+        }
+        let mut temporary = self.temporary.lock().await;
+        if let Some((keys, until)) = &*temporary
+            && *until > Timestamp::now()
+        {
+            return Ok(keys.clone());
+        }
+        let fetched = match (&self.aws.web_identity_token_file, &self.aws.role_arn) {
+            (Some(file), Some(role)) => self.web_identity(http, region, file, role).await?,
+            _ => self.machine(http).await?,
+        };
+        *temporary = Some(fetched.clone());
+        Ok(fetched.0)
+    }
+
+    /// The region that the machine is in.
+    pub(super) async fn region(&self, http: &Http) -> Result<String, Error> {
+        let token = self.metadata_token(http).await?;
+        self.metadata(http, &token, "/latest/meta-data/placement/region").await
+    }
+
+    async fn web_identity(
+        &self,
+        http: &Http,
+        region: &str,
+        file: &Path,
+        role: &str,
+    ) -> Result<(Keys, Timestamp), Error> {
+        let token = tokio::fs::read_to_string(file).await;
+        let token = token.map_err(|e| failed(FOR, format!("reading the web identity {}: {e}", file.display())))?;
+        let tail = if region.starts_with("cn-") { ".cn" } else { "" };
+        let own = || format!("https://sts.{region}.amazonaws.com{tail}");
+        let base = self.aws.sts_endpoint.clone().unwrap_or_else(own);
+        let url = url(&format!("{}/", base.trim_end_matches('/')))?;
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("Action", "AssumeRoleWithWebIdentity")
+            .append_pair("Version", "2011-06-15")
+            .append_pair("RoleArn", role)
+            .append_pair("RoleSessionName", self.aws.role_session_name.as_deref().unwrap_or("fluxd"))
+            .append_pair("WebIdentityToken", token.trim())
+            .finish();
+        let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, 1 << 20) };
+        let reply = http.send(asked.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")).await?;
+        if !reply.status.is_success() {
+            return Err(failed(FOR, format!("STS answered with HTTP status {}", reply.status.as_u16())));
+        }
+        let text = String::from_utf8_lossy(&reply.body);
+        keys(|name| element(&text, name), "SessionToken").ok_or_else(|| failed(FOR, "STS's answer holds no keys"))
+    }
+
+    async fn machine(&self, http: &Http) -> Result<(Keys, Timestamp), Error> {
+        const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
+        let token = self.metadata_token(http).await?;
+        let role = self.metadata(http, &token, ROLES).await?;
+        let role = role.lines().next().unwrap_or_default();
+        let answer = self.metadata(http, &token, &format!("{ROLES}{role}")).await?;
+        #[derive(Deserialize)]
+        struct Fields(std::collections::HashMap<String, serde_json::Value>);
+        let fields: Fields = serde_json::from_str(&answer).map_err(|_| failed(FOR, "expected JSON with keys"))?;
+        keys(|name| fields.0.get(name)?.as_str().map(str::to_owned), "Token")
+            .ok_or_else(|| failed(FOR, "the machine's role holds no keys"))
+    }
+
+    async fn metadata_token(&self, http: &Http) -> Result<String, Error> {
+        let asked = Asked { method: Method::PUT, ..Asked::metadata(self.metadata_url("/latest/api/token")?) };
+        text(http, asked.header(TOKEN_TTL, "300")).await
+    }
+
+    async fn metadata(&self, http: &Http, token: &str, path: &str) -> Result<String, Error> {
+        text(http, Asked::metadata(self.metadata_url(path)?).header(TOKEN_HEADER, token)).await
+    }
+
+    fn metadata_url(&self, path: &str) -> Result<Url, Error> {
+        let base = self.aws.metadata_endpoint.as_deref().unwrap_or(METADATA);
+        url(&format!("{}{path}", base.trim_end_matches('/')))
+    }
+}
+
+fn url(text: &str) -> Result<Url, Error> {
+    text.parse().map_err(|_| failed(FOR, "an address of AWS cannot be read"))
+}
+
+async fn text(http: &Http, asked: Asked) -> Result<String, Error> {
+    let reply = http.send(asked).await?;
+    if !reply.status.is_success() {
+        return Err(failed(FOR, format!("EC2's metadata answered with HTTP status {}", reply.status.as_u16())));
+    }
+    Ok(String::from_utf8_lossy(&reply.body).trim().to_owned())
+}
+
+/// Temporary keys, by the names that STS and the metadata share except for one.
+fn keys(field: impl Fn(&str) -> Option<String>, session: &str) -> Option<(Keys, Timestamp)> {
+    let keys = Keys { access: field("AccessKeyId")?, secret: field("SecretAccessKey")?, session: field(session) };
+    let until: Timestamp = field("Expiration")?.parse().ok()?;
+    Some((keys, until - EARLY))
+}
+
+/// The text of an XML element that occurs once and holds nothing but text.
+fn element(xml: &str, name: &str) -> Option<String> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    let (text, _) = rest.split_once(&format!("</{name}>"))?;
+    Some(text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&"))
+}

@@ -1,0 +1,142 @@
+//! Microsoft's registries: the service principal of `azure.json`, as in v1, or the pod's workload identity, whose token is
+//! exchanged twice: for one of Entra ID, and that for one of the registry.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::{Method, header};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use super::super::wire::{Asked, Http};
+use super::super::{Azure, Credentials, Error, Login};
+use super::{failed, only};
+
+const CONFIG: &str = "/etc/kubernetes/azure.json";
+const AUTHORITY: &str = "https://login.microsoftonline.com";
+const SCOPE: &str = "https://containerregistry.azure.net/.default";
+/// The user that goes with a registry's refresh token.
+const USER: &str = "00000000-0000-0000-0000-000000000000";
+/// Refresh tokens are good for three hours.
+const VALID: Duration = Duration::from_secs(2 * 3600);
+/// How long a host is left alone when the exchange failed.
+const EMBARGO: Duration = Duration::from_secs(600);
+/// Bytes of an answer with a token.
+const LIMIT: usize = 1 << 20;
+
+pub(super) struct Tokens {
+    settings: Azure,
+    config: PathBuf,
+    hosts: Mutex<HashMap<String, (Instant, Option<Login>)>>,
+}
+
+/// Whether a host is one of Microsoft's registries.
+pub(super) fn is_host(host: &str) -> bool {
+    [".azurecr.io", ".azurecr.cn", ".azurecr.de", ".azurecr.us"].iter().any(|suffix| host.ends_with(suffix))
+}
+
+impl Tokens {
+    pub(super) fn new(settings: &Azure) -> Self {
+        let config = settings.config.clone().unwrap_or_else(|| PathBuf::from(CONFIG));
+        Self { settings: settings.clone(), config, hosts: Mutex::default() }
+    }
+
+    pub(super) async fn find(&self, http: &Http, host: &str) -> Result<Option<Credentials>, Error> {
+        let Azure { client_id: Some(client), tenant_id: Some(tenant), federated_token_file: Some(file), .. } =
+            &self.settings
+        else {
+            return self.principal(host).await;
+        };
+        let mut hosts = self.hosts.lock().await;
+        if let Some((until, login)) = hosts.get(host)
+            && *until > Instant::now()
+        {
+            return Ok(login.clone().map(|login| only(host, login)));
+        }
+        let identity = Identity { client, tenant, file };
+        let exchanged = self.exchange(http, host, &identity).await;
+        let until = Instant::now() + if exchanged.is_ok() { VALID } else { EMBARGO };
+        hosts.insert(host.to_owned(), (until, exchanged.as_ref().ok().cloned()));
+        exchanged.map(|login| Some(only(host, login)))
+    }
+
+    async fn exchange(&self, http: &Http, host: &str, identity: &Identity<'_>) -> Result<Login, Error> {
+        let assertion = tokio::fs::read_to_string(identity.file).await.map_err(|e| {
+            failed(host, format!("reading the workload identity's token {}: {e}", identity.file.display()))
+        })?;
+        let authority = self.settings.authority.as_deref().unwrap_or(AUTHORITY).trim_end_matches('/');
+        let form = [
+            ("client_id", identity.client),
+            ("grant_type", "client_credentials"),
+            ("scope", SCOPE),
+            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+            ("client_assertion", assertion.trim()),
+        ];
+        let access = post(http, host, &format!("{authority}/{}/oauth2/v2.0/token", identity.tenant), &form).await?;
+        let access = access.access_token.ok_or_else(|| failed(host, "Entra ID's answer holds no access token"))?;
+        let registry = self.settings.exchange_endpoint.clone().unwrap_or_else(|| format!("https://{host}"));
+        let form = [
+            ("grant_type", "access_token"),
+            ("service", host),
+            ("tenant", identity.tenant),
+            ("access_token", access.as_str()),
+        ];
+        let url = format!("{}/oauth2/exchange", registry.trim_end_matches('/'));
+        let refresh = post(http, host, &url, &form).await?.refresh_token;
+        let refresh = refresh.ok_or_else(|| failed(host, "the registry's answer holds no refresh token"))?;
+        Ok(Login::new(USER, refresh, "Azure workload identity"))
+    }
+
+    /// The cluster's service principal; no file means that this is no such cluster.
+    async fn principal(&self, host: &str) -> Result<Option<Credentials>, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Principal {
+            #[serde(default)]
+            aad_client_id: String,
+            #[serde(default)]
+            aad_client_secret: String,
+        }
+        let text = match tokio::fs::read(&self.config).await {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(host, format!("reading {}: {error}", self.config.display()))),
+        };
+        let read: Principal = serde_json::from_slice(&text).map_err(|_| {
+            failed(host, format!("{}: expected JSON with aadClientId and aadClientSecret", self.config.display()))
+        })?;
+        // "msi" stands for a managed identity, which has no secret
+        if read.aad_client_id.is_empty() || read.aad_client_id == "msi" || read.aad_client_secret.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(only(host, Login::new(read.aad_client_id, read.aad_client_secret, self.config.display().to_string()))))
+    }
+}
+
+struct Identity<'a> {
+    client: &'a str,
+    tenant: &'a str,
+    file: &'a Path,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: Option<String>,
+    refresh_token: Option<String>,
+}
+
+/// Posts a form; neither it nor the answer is ever shown.
+async fn post(http: &Http, host: &str, url: &str, form: &[(&str, &str)]) -> Result<Answer, Error> {
+    let url: Url = url.parse().map_err(|_| failed(host, "a token service's address cannot be read"))?;
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+    let service = url.host_str().unwrap_or_default().to_owned();
+    let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, LIMIT) };
+    let reply = http.send(asked.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")).await?;
+    if !reply.status.is_success() {
+        return Err(failed(host, format!("{service} answered with HTTP status {}", reply.status.as_u16())));
+    }
+    serde_json::from_slice(&reply.body).map_err(|_| failed(host, format!("expected JSON with a token from {service}")))
+}

@@ -1,0 +1,242 @@
+//! Amazon's registries: which accounts and regions are scanned, and tokens for them (fluxd-v1 §7.5).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderName, Method, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use tokio::sync::{Mutex, OnceCell};
+
+use super::super::wire::{Asked, Http};
+use super::super::{Credentials, Ecr, Error, Login, Settings};
+use super::sign::{Scope, sign};
+use super::{aws, failed, only};
+
+/// How long a region is left alone after a failure.
+const EMBARGO: Duration = Duration::from_secs(600);
+/// Tokens are given up this much before they end; v1's were good for at most twelve hours.
+const EARLY: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(12 * 3600);
+/// Bytes of an answer with tokens.
+const LIMIT: usize = 4 << 20;
+const TARGET: &str = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken";
+
+pub(super) struct Tokens {
+    settings: Arc<Settings>,
+    regions: OnceCell<Vec<String>>,
+    by_region: Mutex<HashMap<String, Region>>,
+    keys: aws::Identity,
+}
+
+#[derive(Default)]
+struct Region {
+    accounts: BTreeSet<String>,
+    logins: Credentials,
+    until: Timestamp,
+    embargo: Timestamp,
+}
+
+/// The parts of a registry's host name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Host<'a> {
+    account: &'a str,
+    region: &'a str,
+    china: bool,
+}
+
+fn parse(host: &str) -> Option<Host<'_>> {
+    let (rest, china) = match host.strip_suffix(".amazonaws.com.cn") {
+        Some(rest) => (rest, true),
+        None => (host.strip_suffix(".amazonaws.com")?, false),
+    };
+    let mut parts = rest.split('.');
+    let (account, dkr, ecr, region) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let whole = dkr == "dkr" && ecr == "ecr" && parts.next().is_none();
+    (whole && !account.is_empty() && !region.is_empty()).then_some(Host { account, region, china })
+}
+
+impl Tokens {
+    pub(super) fn new(settings: &Arc<Settings>) -> Self {
+        let keys = aws::Identity::new(&settings.ecr.aws);
+        Self { settings: Arc::clone(settings), regions: OnceCell::new(), by_region: Mutex::default(), keys }
+    }
+
+    /// Why a host is not scanned: its region or account is left out.
+    pub(super) async fn exclusion(&self, http: &Http, host: &str) -> Option<String> {
+        let at = parse(host)?;
+        let ecr = self.ecr();
+        if ecr.exclude_ids.iter().any(|id| id == at.account) {
+            return Some(format!("the AWS account {} is excluded", at.account));
+        }
+        if !ecr.include_ids.is_empty() && !ecr.include_ids.iter().any(|id| id == at.account) {
+            return Some(format!("the AWS account {} is not included", at.account));
+        }
+        let regions = self.regions(http).await;
+        let ours = regions.iter().any(|region| region == at.region);
+        (!ours).then(|| format!("the AWS region {} is not one of [{}]", at.region, regions.join(" ")))
+    }
+
+    /// Finds the login for an ECR host, with tokens for all accounts of the region that were seen so far.
+    pub(super) async fn find(&self, http: &Http, host: &str) -> Result<Option<Credentials>, Error> {
+        let Some(at) = parse(host) else { return Ok(None) };
+        let now = Timestamp::now();
+        let mut by_region = self.by_region.lock().await;
+        let region = by_region.entry(at.region.to_owned()).or_default();
+        let new = region.accounts.insert(at.account.to_owned());
+        if region.embargo > now {
+            return Ok(None);
+        }
+        if new || region.until <= now {
+            let ids: Vec<&str> = region.accounts.iter().map(String::as_str).collect();
+            tracing::info!(
+                component = "aws",
+                info = "attempting to refresh auth tokens",
+                region = at.region,
+                "account-ids" = ids.join(", ")
+            );
+            match self.fetch(http, host, at, &region.accounts).await {
+                Ok((logins, until)) => (region.logins, region.until) = (logins, until),
+                Err(error) => {
+                    region.embargo = now + EMBARGO;
+                    let embargo = format!("{}m", EMBARGO.as_secs() / 60);
+                    tracing::error!(component = "aws", region = at.region, err = %error, embargo);
+                }
+            }
+        }
+        Ok(region.logins.get(host).cloned().map(|login| only(host, login)))
+    }
+
+    async fn fetch(
+        &self,
+        http: &Http,
+        host: &str,
+        at: Host<'_>,
+        accounts: &BTreeSet<String>,
+    ) -> Result<(Credentials, Timestamp), Error> {
+        let tail = if at.china { ".cn" } else { "" };
+        let own = || format!("https://api.ecr.{}.amazonaws.com{tail}", at.region);
+        let base = self.ecr().aws.ecr_endpoint.clone().unwrap_or_else(own);
+        let url = format!("{}/", base.trim_end_matches('/')).parse();
+        let url = url.map_err(|_| failed(host, "ECR's address cannot be read"))?;
+        let keys = self.keys.get(http, at.region).await?;
+        let body = serde_json::json!({ "registryIds": accounts }).to_string().into_bytes();
+        let asked = Asked { method: Method::POST, body: Some(body), ..Asked::get(url, LIMIT) }
+            .header(header::CONTENT_TYPE, "application/x-amz-json-1.1")
+            .header(HeaderName::from_static("x-amz-target"), TARGET);
+        let scope = Scope { region: at.region, service: "ecr", at: Timestamp::now() };
+        let reply = http.send(sign(asked, &keys, &scope)).await?;
+        if !reply.status.is_success() {
+            return Err(failed(host, format!("ECR answered with HTTP status {}", reply.status.as_u16())));
+        }
+        read(&reply.body).map_err(|reason| failed(host, reason))
+    }
+
+    /// The regions to scan; found out once, and told once, in v1's words.
+    async fn regions(&self, http: &Http) -> &[String] {
+        self.regions
+            .get_or_init(|| async {
+                let ecr = self.ecr();
+                let mut regions = ecr.regions.clone();
+                if regions.is_empty() {
+                    let configured = ecr.aws.region.clone().filter(|region| !region.is_empty());
+                    let (source, found) = match configured {
+                        Some(region) => ("local config", Some(region)),
+                        None => ("EC2 metadata", self.keys.region(http).await.ok()),
+                    };
+                    let region = found.clone().unwrap_or_default();
+                    tracing::info!(component = "aws", info = "detected cluster region", source, region);
+                    regions.extend(found);
+                }
+                tracing::info!(
+                    component = "aws",
+                    info = "restricting ECR registry scans",
+                    regions = format!("[{}]", regions.join(" ")),
+                    "include-ids" = format!("[{}]", ecr.include_ids.join(" ")),
+                    "exclude-ids" = format!("[{}]", ecr.exclude_ids.join(" "))
+                );
+                regions
+            })
+            .await
+    }
+
+    /// Checks that there is a region, and an identity to sign with.
+    pub(super) async fn check(&self, http: &Http) -> Result<(), Error> {
+        let Some(region) = self.regions(http).await.first() else {
+            return Err(failed("ECR", "no region is configured, and none can be detected"));
+        };
+        self.keys.get(http, region).await.map(drop)
+    }
+
+    fn ecr(&self) -> &Ecr {
+        &self.settings.ecr
+    }
+}
+
+fn read(body: &[u8]) -> Result<(Credentials, Timestamp), String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        #[serde(default)]
+        authorization_data: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        authorization_token: String,
+        proxy_endpoint: String,
+        expires_at: Option<f64>,
+    }
+    let answer: Answer = serde_json::from_slice(body).map_err(|_| "expected JSON with tokens from ECR".to_owned())?;
+    let now = Timestamp::now();
+    let (mut logins, mut until) = (Credentials::default(), now + LONGEST);
+    for entry in answer.authorization_data {
+        let decoded = STANDARD.decode(&entry.authorization_token).ok().and_then(|text| String::from_utf8(text).ok());
+        let Some((user, password)) = decoded.as_deref().and_then(|text| text.split_once(':')) else {
+            return Err("ECR's token is not of the form USER:PASSWORD".to_owned());
+        };
+        logins.insert(&entry.proxy_endpoint, Login::new(user, password, "AWS API"));
+        #[allow(clippy::cast_possible_truncation, reason = "a time in seconds; out of range it saturates")]
+        let ends = entry.expires_at.and_then(|at| Timestamp::from_second(at as i64).ok());
+        until = ends.map_or(until, |ends| until.min(ends));
+    }
+    Ok((logins, until - EARLY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_ecr_are_taken_apart() {
+        let host = |account, region, china| Some(Host { account, region, china });
+        for (text, want) in [
+            ("1234.dkr.ecr.eu-west-1.amazonaws.com", host("1234", "eu-west-1", false)),
+            ("1234.dkr.ecr.cn-north-1.amazonaws.com.cn", host("1234", "cn-north-1", true)),
+            ("1234.dkr.s3.eu-west-1.amazonaws.com", None),
+            ("1234.dkr.ecr.eu.west.amazonaws.com", None),
+            ("dkr.ecr.eu-west-1.amazonaws.com", None),
+            ("1234.dkr.ecr.eu-west-1.amazonaws.com.evil.org", None),
+            ("quay.io", None),
+        ] {
+            assert_eq!(parse(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_read_per_host_and_end_early() {
+        let token = STANDARD.encode("AWS:pw");
+        let ends = Timestamp::now() + Duration::from_secs(3600);
+        let body = format!(
+            r#"{{"authorizationData":[{{"authorizationToken":"{token}","expiresAt":{}.5,"proxyEndpoint":"https://1.dkr.ecr.r.amazonaws.com"}}]}}"#,
+            ends.as_second()
+        );
+        let (logins, until) = read(body.as_bytes()).unwrap();
+        assert_eq!(logins.get("1.dkr.ecr.r.amazonaws.com"), Some(&Login::new("AWS", "pw", "AWS API")));
+        assert_eq!(until.as_second(), ends.as_second() - 300);
+        assert!(read(b"<xml>").is_err() && read(br#"{"authorizationData":[{"authorizationToken":"x","proxyEndpoint":"y"}]}"#).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! Google's registries: the machine's (or the workload identity's) service account, by the metadata server.
+
+use std::time::Duration;
+
+use http::HeaderName;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::super::protocol::read_token;
+use super::super::wire::{Asked, Http};
+use super::super::{Credentials, Error, Google, Login};
+use super::{failed, only};
+
+const METADATA: &str = "http://metadata.google.internal";
+const PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
+/// The user that goes with a token.
+const USER: &str = "oauth2accesstoken";
+/// How long a metadata server that does not answer is left alone.
+const EMBARGO: Duration = Duration::from_secs(600);
+
+pub(super) struct Tokens {
+    url: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<(String, Instant)>,
+    embargo: Option<Instant>,
+}
+
+/// Whether a host is one of Google's registries.
+pub(super) fn is_host(host: &str) -> bool {
+    host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with("-docker.pkg.dev")
+}
+
+impl Tokens {
+    pub(super) fn new(google: &Google) -> Self {
+        let base = google.metadata_endpoint.as_deref().unwrap_or(METADATA);
+        Self { url: format!("{}{PATH}", base.trim_end_matches('/')), state: Mutex::default() }
+    }
+
+    pub(super) async fn find(&self, http: &Http, host: &str) -> Result<Option<Credentials>, Error> {
+        let mut state = self.state.lock().await;
+        let now = Instant::now();
+        if state.embargo.is_some_and(|until| until > now) {
+            return Ok(None);
+        }
+        if state.token.as_ref().is_none_or(|(_, until)| *until <= now) {
+            match self.fetch(http, host).await {
+                Ok(token) => state.token = Some(token),
+                Err(error) => {
+                    (state.token, state.embargo) = (None, Some(now + EMBARGO));
+                    return Err(error);
+                }
+            }
+        }
+        let token = state.token.as_ref().map(|(token, _)| Login::new(USER, token, "GCE metadata"));
+        Ok(token.map(|login| only(host, login)))
+    }
+
+    async fn fetch(&self, http: &Http, host: &str) -> Result<(String, Instant), Error> {
+        let url = self.url.parse().map_err(|_| failed(host, "the metadata server's address cannot be read"))?;
+        let asked = Asked::metadata(url).header(HeaderName::from_static("metadata-flavor"), "Google");
+        let begun = Instant::now();
+        let reply = http.send(asked).await?;
+        if !reply.status.is_success() {
+            return Err(failed(host, format!("the metadata server answered with HTTP status {}", reply.status.as_u16())));
+        }
+        let token = read_token(&reply.body).map_err(|reason| failed(host, reason))?;
+        Ok((token.value, begun + token.valid.mul_f64(0.9)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_googles_registries_get_googles_token() {
+        for (host, want) in [
+            ("gcr.io", true),
+            ("eu.gcr.io", true),
+            ("europe-west1-docker.pkg.dev", true),
+            ("gcr.io.example.org", false),
+            ("evilgcr.io", false),
+            ("k8s.gcr.io:443", false),
+            ("quay.io", false),
+        ] {
+            assert_eq!(is_host(host), want, "{host}");
+        }
+    }
+}

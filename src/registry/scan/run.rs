@@ -1,0 +1,111 @@
+//! The loop that keeps what is known up to date: takes over what is wanted, starts jobs as they are due, tells of news.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::super::inner::Inner;
+use super::super::limiter::Urgency;
+use super::super::{Observation, Want};
+use super::Plan;
+use crate::object::image::CanonicalName;
+use crate::runtime::Stop;
+
+/// How often the loop looks whether something has become due.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often answers are written to the file.
+const SAVE: Duration = Duration::from_secs(1);
+
+impl Inner {
+    /// Runs until `stop`; jobs under way are then given up, because all they know is noted already.
+    pub(in super::super) async fn scan(&self, stop: &Stop) {
+        let (mut plan, mut wants) = (Plan::default(), self.wants.subscribe());
+        self.take_wants(&mut plan);
+        let mut running = FuturesUnordered::new();
+        let (mut look, mut saved) = (interval(LOOK), Instant::now());
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = Timestamp::now();
+            while let Some(job) = plan.next(now, |host, urgency| self.is_open(host, urgency)) {
+                let want = plan.wanted(&job.name).cloned().unwrap_or_default();
+                running.push(async move {
+                    let ended = self.work(&job, &want, stop).await;
+                    (job, ended)
+                });
+            }
+            tokio::select! {
+                () = stop.stopped() => break,
+                Some((job, ended)) = running.next(), if !running.is_empty() => {
+                    plan.done(&job, ended.list_due);
+                    if ended.news {
+                        plan.note_news(&job.name);
+                    }
+                    self.make_agenda(&mut plan, &job.name);
+                }
+                Ok(()) = wants.changed() => self.take_wants(&mut plan),
+                () = self.woken.notified() => self.take_notified(&mut plan),
+                _ = look.tick() => {
+                    for name in plan.stale(Timestamp::now()) {
+                        self.make_agenda(&mut plan, &name);
+                    }
+                    if saved.elapsed() >= SAVE {
+                        self.save().await;
+                        saved = Instant::now();
+                    }
+                }
+            }
+        }
+        drop(running);
+        self.save().await;
+    }
+
+    fn take_wants(&self, plan: &mut Plan) {
+        let wants = self.wants.borrow().clone();
+        let same = |old: Option<&Want>, new: &Want| {
+            old.is_some_and(|old| old.patterns == new.patterns && old.current == new.current)
+        };
+        let changed: Vec<CanonicalName> = wants
+            .iter()
+            .filter(|(name, want)| !same(plan.wanted(name), want))
+            .map(|(name, _)| name.clone())
+            .collect();
+        plan.want(wants, self.settings.poll, |name| self.store.listed(name).0);
+        for name in changed {
+            self.make_agenda(plan, &name);
+        }
+        // names that were told before they were wanted
+        self.woken.notify_one();
+    }
+
+    fn take_notified(&self, plan: &mut Plan) {
+        for name in self.take_names() {
+            if !plan.hurry(&name) {
+                tracing::info!(component = "warmer", priority = %name, err = "no creds available");
+            }
+        }
+    }
+
+    fn make_agenda(&self, plan: &mut Plan, name: &CanonicalName) {
+        let Some(want) = plan.wanted(name) else { return };
+        let work = self.store.work(name, want, Timestamp::now());
+        if plan.set_agenda(name, work.agenda, work.again) {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// A host that wants to be left alone is; one that was overburdened lately is asked only what somebody waits for.
+    fn is_open(&self, host: &str, urgency: Urgency) -> bool {
+        let strained = urgency == Urgency::Background && self.wire.limiter.is_strained(host);
+        !strained && self.wire.limiter.paused(host).is_none()
+    }
+
+    async fn save(&self) {
+        let begun = std::time::Instant::now();
+        if let Some(success) = self.store.save().await {
+            self.observe(Observation::CacheSet, begun, success);
+        }
+    }
+}
