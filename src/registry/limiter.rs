@@ -120,7 +120,12 @@ impl Limiter {
         let lower = (state.rate / 2.0).max(SLOWEST);
         if lower < state.rate {
             state.rate = lower;
-            tracing::info!(component = "ratelimiter", info = "reducing rate limit", host, limit = format!("{lower:.2}"));
+            tracing::info!(
+                component = "ratelimiter",
+                info = "reducing rate limit",
+                host,
+                limit = format!("{lower:.2}")
+            );
         }
     }
 

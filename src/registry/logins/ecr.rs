@@ -237,6 +237,9 @@ mod tests {
         let (logins, until) = read(body.as_bytes()).unwrap();
         assert_eq!(logins.get("1.dkr.ecr.r.amazonaws.com"), Some(&Login::new("AWS", "pw", "AWS API")));
         assert_eq!(until.as_second(), ends.as_second() - 300);
-        assert!(read(b"<xml>").is_err() && read(br#"{"authorizationData":[{"authorizationToken":"x","proxyEndpoint":"y"}]}"#).is_err());
+        assert!(
+            read(b"<xml>").is_err()
+                && read(br#"{"authorizationData":[{"authorizationToken":"x","proxyEndpoint":"y"}]}"#).is_err()
+        );
     }
 }

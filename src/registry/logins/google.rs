@@ -65,7 +65,10 @@ impl Tokens {
         let begun = Instant::now();
         let reply = http.send(asked).await?;
         if !reply.status.is_success() {
-            return Err(failed(host, format!("the metadata server answered with HTTP status {}", reply.status.as_u16())));
+            return Err(failed(
+                host,
+                format!("the metadata server answered with HTTP status {}", reply.status.as_u16()),
+            ));
         }
         let token = read_token(&reply.body).map_err(|reason| failed(host, reason))?;
         Ok((token.value, begun + token.valid.mul_f64(0.9)))

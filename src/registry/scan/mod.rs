@@ -7,4 +7,3 @@ mod run;
 
 pub(super) use choose::{Agenda, Known, agenda, newest};
 pub(super) use plan::Plan;
-

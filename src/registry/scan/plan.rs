@@ -58,7 +58,12 @@ struct Item {
 
 impl Plan {
     /// Takes over what is wanted. `listed` says when a repository's tags were listed last.
-    pub(in super::super) fn want(&mut self, wants: Wants, poll: Duration, listed: impl Fn(&CanonicalName) -> Option<Timestamp>) {
+    pub(in super::super) fn want(
+        &mut self,
+        wants: Wants,
+        poll: Duration,
+        listed: impl Fn(&CanonicalName) -> Option<Timestamp>,
+    ) {
         self.items.retain(|name, item| wants.contains_key(name) || item.busy != [false; 2]);
         for name in wants.keys() {
             let new = || Item { list_due: listed(name).map(|at| at + poll), ..Item::default() };
@@ -88,7 +93,12 @@ impl Plan {
     }
 
     /// Sets what is to be asked of a repository. Returns whether a choice can rest on it, and should hear of it.
-    pub(in super::super) fn set_agenda(&mut self, name: &CanonicalName, agenda: Agenda, again: Option<Timestamp>) -> bool {
+    pub(in super::super) fn set_agenda(
+        &mut self,
+        name: &CanonicalName,
+        agenda: Agenda,
+        again: Option<Timestamp>,
+    ) -> bool {
         let Some(item) = self.items.get_mut(name) else { return false };
         (item.agenda, item.again) = (agenda, again);
         if item.agenda.decide.is_empty() && item.list_due.is_some() {
@@ -243,7 +253,11 @@ mod tests {
             assert_eq!(next(&mut plan, 0), list(path, Urgency::List));
             done(&mut plan, path, Urgency::List, Some(60));
         }
-        let agenda = |decide: &[&str], rest: &[&str]| Agenda { decide: strings(decide), rest: strings(rest), ..Agenda::default() };
+        let agenda = |decide: &[&str], rest: &[&str]| Agenda {
+            decide: strings(decide),
+            rest: strings(rest),
+            ..Agenda::default()
+        };
         plan.note_news(&name("b"));
         assert!(!plan.set_agenda(&name("a"), agenda(&["3", "2", "1"], &[]), None));
         assert!(!plan.set_agenda(&name("b"), agenda(&["9"], &["8"]), None));

@@ -67,11 +67,8 @@ impl Inner {
         let same = |old: Option<&Want>, new: &Want| {
             old.is_some_and(|old| old.patterns == new.patterns && old.current == new.current)
         };
-        let changed: Vec<CanonicalName> = wants
-            .iter()
-            .filter(|(name, want)| !same(plan.wanted(name), want))
-            .map(|(name, _)| name.clone())
-            .collect();
+        let changed: Vec<CanonicalName> =
+            wants.iter().filter(|(name, want)| !same(plan.wanted(name), want)).map(|(name, _)| name.clone()).collect();
         plan.want(wants, self.settings.poll, |name| self.store.listed(name).0);
         for name in changed {
             self.make_agenda(plan, &name);

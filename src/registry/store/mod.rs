@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(super) use entry::{Found, Kept};
 use entry::{Entry, Record};
+pub(super) use entry::{Found, Kept};
 use file::{File, Row};
 
 use super::scan::{Agenda, Known, agenda};
@@ -79,7 +79,9 @@ impl Store {
             return Err(repository.error.clone().map_or(ReadError::NotCached, ReadError::NotCachedLast));
         }
         let by_labels = || self.use_labels.iter().any(|glob| glob.is_match(&name.to_string()));
-        Ok(Arc::clone(repository.view.get_or_insert_with(|| Arc::new(view(&repository.record, &repository.entries, by_labels())))))
+        Ok(Arc::clone(
+            repository.view.get_or_insert_with(|| Arc::new(view(&repository.record, &repository.entries, by_labels()))),
+        ))
     }
 
     /// When a repository's tags were listed last, and the validator of that answer.

@@ -12,8 +12,8 @@ use url::Url;
 use super::super::limiter::Urgency;
 use super::super::protocol::{Challenge, Token, read_challenges, read_refusal, read_token};
 use super::super::{Error, Login};
-use super::send::{Asked, Reply, host_and_port, refuse, shown};
 use super::Wire;
+use super::send::{Asked, Reply, host_and_port, refuse, shown};
 
 /// Bytes of an answer that holds a token.
 const TOKEN: usize = 1 << 20;
