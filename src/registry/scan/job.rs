@@ -110,7 +110,11 @@ impl Inner {
         let (mut successful, mut news, mut paused) = (0_usize, false, false);
         let at_once = self.settings.burst.max(1) as usize;
         let session = &session;
-        let asks = tags.iter().map(|tag| async move { (tag, self.fetch_tag(session, &job.name, tag).await) });
+        // owned tags: borrowed ones would keep this future from being sent to another thread
+        let asks = tags.iter().cloned().map(|tag| async move {
+            let fetched = self.fetch_tag(session, &job.name, &tag).await;
+            (tag, fetched)
+        });
         let mut asks = stream::iter(asks).buffer_unordered(at_once);
         while let Some((tag, fetched)) = asks.next().await {
             match fetched {
@@ -125,7 +129,7 @@ impl Inner {
                 }
                 Err(error) => {
                     self.log_failure(&job.name, want, &error, &format!("requesting the manifest of {tag}"));
-                    self.store.note_tag_failure(&job.name, tag, Timestamp::now());
+                    self.store.note_tag_failure(&job.name, &tag, Timestamp::now());
                 }
             }
         }
