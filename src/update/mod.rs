@@ -6,6 +6,8 @@ mod choice;
 mod message;
 mod policy;
 mod release;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod workload;
 
