@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::figures::{Cost, Figures, text};
 use crate::process;
 use crate::raw::{Raw, config_map, config_map_path};
+use crate::release;
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually};
 
 /// A case: measures and adds its rows.
@@ -18,6 +19,8 @@ pub const ALL: &[(&str, Case)] = &[
     ("kubectl", kubectl),
     ("many-kinds", many_kinds),
     ("generators", generators),
+    ("release", release::one_release),
+    ("flood", release::flood),
 ];
 
 /// Objects per namespace in the repositories.
@@ -39,7 +42,21 @@ impl Bench {
         Self { runtime, plane, raw }
     }
 
-    fn namespaces(&self, prefix: &str, objects: usize) -> Vec<String> {
+    /// The control plane.
+    pub fn plane(&self) -> &ControlPlane {
+        &self.plane
+    }
+
+    /// The image of a Deployment's first container.
+    pub fn image_of(&self, namespace: &str, name: &str) -> Option<String> {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}");
+        let (_, body) = self.runtime.block_on(self.raw.get(&path));
+        let value: serde_json::Value = serde_json::from_slice(&body).ok()?;
+        value["spec"]["template"]["spec"]["containers"][0]["image"].as_str().map(str::to_owned)
+    }
+
+    /// Makes the namespaces for a number of objects, and answers their names.
+    pub fn namespaces(&self, prefix: &str, objects: usize) -> Vec<String> {
         let names: Vec<String> = (0..objects.div_ceil(PER_NAMESPACE)).map(|n| format!("{prefix}-{n}")).collect();
         self.runtime.block_on(async {
             for name in &names {

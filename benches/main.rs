@@ -20,6 +20,7 @@ mod cases;
 mod figures;
 mod process;
 mod raw;
+mod release;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
