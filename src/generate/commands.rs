@@ -50,7 +50,8 @@ pub(super) async fn generate(
     Ok(stream)
 }
 
-fn shell(command: &Command, dir: &Path, copy: &Path, settings: &Settings) -> process::Command {
+/// The line of a command, with all that bounds it.
+pub(super) fn shell(command: &Command, dir: &Path, copy: &Path, settings: &Settings) -> process::Command {
     let timeout = command.timeout.unwrap_or(settings.default_timeout);
     let sandbox = settings.sandbox.clone().map(|mut sandbox| {
         sandbox.write.push(copy.to_owned());

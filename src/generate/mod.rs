@@ -123,12 +123,15 @@ impl Generator {
         if !rerun && let Some(known) = self.recall(tree.revision()) {
             return Ok(known);
         }
-        self.parsed.begin_pass();
-        let (found, warnings, errors) = Default::default();
-        let pass = pass::Pass { generator: self, tree, export, rerun, stop, found, warnings, errors };
-        let loaded = pass.run().await?;
+        let loaded = self.load_anew(tree, export, rerun, stop).await?;
         *self.lock_last() = loaded.complete.then(|| (tree.revision().clone(), loaded.clone()));
         Ok(loaded)
+    }
+
+    /// Loads a tree whatever was loaded last, and keeps that.
+    async fn load_anew(&self, tree: &Tree, export: &Export, rerun: bool, stop: &Stop) -> Result<Loaded, Error> {
+        self.parsed.begin_pass();
+        pass::Pass::new(self, tree, export, rerun, stop).run().await
     }
 
     fn recall(&self, revision: &Revision) -> Option<Loaded> {

@@ -26,14 +26,14 @@ const READERS: usize = 64;
 
 /// A load under way.
 pub(super) struct Pass<'a> {
-    pub(super) generator: &'a Generator,
-    pub(super) tree: &'a Tree,
-    pub(super) export: &'a Export,
-    pub(super) rerun: bool,
-    pub(super) stop: &'a Stop,
-    pub(super) found: ObjectSet,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) errors: Vec<Error>,
+    generator: &'a Generator,
+    tree: &'a Tree,
+    export: &'a Export,
+    rerun: bool,
+    stop: &'a Stop,
+    found: ObjectSet,
+    warnings: Vec<Warning>,
+    errors: Vec<Error>,
 }
 
 /// A use of a `.flux.yaml` whose commands have to run.
@@ -49,7 +49,19 @@ type ReadFile = Result<Objects, Error>;
 /// The place of a use among all, and what its commands gave.
 type Ran = (usize, Result<Output, Error>);
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// One that has not begun.
+    pub(super) fn new(
+        generator: &'a Generator,
+        tree: &'a Tree,
+        export: &'a Export,
+        rerun: bool,
+        stop: &'a Stop,
+    ) -> Self {
+        let (found, warnings, errors) = Default::default();
+        Self { generator, tree, export, rerun, stop, found, warnings, errors }
+    }
+
     /// Does all of it.
     ///
     /// # Errors
@@ -88,7 +100,7 @@ impl Pass<'_> {
     }
 
     /// Tells raw paths and uses of `.flux.yaml` files apart.
-    fn sort_paths(&mut self) -> Result<(Vec<String>, Vec<Instance>), Error> {
+    pub(super) fn sort_paths(&mut self) -> Result<(Vec<String>, Vec<Instance>), Error> {
         let settings = &self.generator.settings;
         let root = [String::from(".")];
         let paths = if settings.paths.is_empty() { root.as_slice() } else { settings.paths.as_slice() };
@@ -169,7 +181,7 @@ impl Pass<'_> {
     }
 
     /// The outputs of all uses in their order: known ones from the last load, the others by running commands.
-    async fn outputs(&self, instances: &[Instance]) -> Result<Vec<Result<Output, Error>>, Error> {
+    pub(super) async fn outputs(&self, instances: &[Instance]) -> Result<Vec<Result<Output, Error>>, Error> {
         let mut keys = Keys::new(self.tree, &self.generator.settings);
         let mut outputs: BTreeMap<usize, Result<Output, Error>> = BTreeMap::new();
         let mut jobs = Vec::new();

@@ -90,6 +90,6 @@ fn apply_one(object: &Object, patch: &Object) -> Result<Option<Arc<Object>>, Str
     Ok(Some(Arc::new(patched)))
 }
 
-fn cannot(instance: &Instance, file: &str, reason: String) -> Error {
+pub(super) fn cannot(instance: &Instance, file: &str, reason: String) -> Error {
     Error::Patch { config: instance.file().to_owned(), file: file.to_owned(), reason }
 }

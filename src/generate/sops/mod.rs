@@ -14,9 +14,12 @@ mod splice;
 mod tests;
 mod walk;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+
+use serde_json::Value;
 
 use crate::object::yaml::{self, Dialect, Limits};
 use crate::runtime::Stop;
@@ -76,19 +79,30 @@ pub enum SopsError {
 /// # Errors
 /// When the metadata is there and the content cannot be had, or is not what was encrypted.
 pub async fn decrypt(bytes: &[u8], keys: &SopsKeys, stop: &Stop) -> Result<Option<Vec<u8>>, SopsError> {
-    if !bytes.windows(5).any(|window| window == b"sops:" || window == b"sops\"") {
-        return Ok(None);
-    }
-    let limits = Limits::default();
-    let Ok(text) = yaml::decode(bytes, &limits) else { return Ok(None) };
-    let Some(Ok(first)) = yaml::Documents::new(&text, Dialect::Kustomize, &limits).next() else { return Ok(None) };
-    let Some(found) = first.value.get("sops").filter(|found| found.is_object()) else { return Ok(None) };
-    let metadata = Metadata::from_value(found)?;
+    let Some((text, found)) = metadata_of(bytes) else { return Ok(None) };
+    let metadata = Metadata::from_value(&found)?;
     match keys::data_key(&metadata, keys, stop).await {
         Ok(key) => open(&text, &metadata, &key).map(Some),
         Err(_) if metadata.needs_program() => keys::run_sops(bytes, &metadata, keys, stop).await.map(Some),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file holds SOPS metadata in its first document.
+pub(super) fn is_encrypted(bytes: &[u8]) -> bool {
+    metadata_of(bytes).is_some()
+}
+
+/// The text of a file and the SOPS metadata in it.
+fn metadata_of(bytes: &[u8]) -> Option<(Cow<'_, str>, Value)> {
+    if !bytes.windows(5).any(|window| window == b"sops:" || window == b"sops\"") {
+        return None;
+    }
+    let limits = Limits::default();
+    let text = yaml::decode(bytes, &limits).ok()?;
+    let first = yaml::Documents::new(&text, Dialect::Kustomize, &limits).next()?.ok()?;
+    let found = first.value.get("sops").filter(|found| found.is_object())?.clone();
+    Some((text, found))
 }
 
 /// Decrypts all values and checks that nothing was changed.

@@ -12,6 +12,7 @@ use crate::tree::{BlobId, Dir, Entry, Mode};
 mod faults;
 mod loading;
 mod patching;
+mod updating;
 
 /// A tree at a revision; the id of a content is its digest. Files that end in `.sh` are executable.
 pub(super) fn tree(revision: &str, files: &[(&str, &str)]) -> Tree {

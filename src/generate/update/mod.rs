@@ -2,6 +2,11 @@
 //! generated them, or into its patch file (fluxd-v1 §4.6). Nothing is committed here, and no file of a repository is
 //! touched: what comes out says what the files are to be.
 
+mod command;
+mod patch;
+mod raw;
+mod run;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,6 +92,16 @@ pub enum UpdateError {
     /// The tree, or what became of it, cannot be loaded.
     #[error(transparent)]
     Load(#[from] Error),
+    /// What updaters left in the working copy cannot be read.
+    #[error("reading back what updaters changed: {0}")]
+    Collect(String),
+}
+
+impl WorkloadChange {
+    fn failed(&self, reason: impl Into<String>) -> UpdateError {
+        let place = self.object.origin().file.to_string();
+        UpdateError::Workload { id: self.id.clone(), place, reason: reason.into() }
+    }
 }
 
 impl Generator {
@@ -102,9 +117,7 @@ impl Generator {
         working: &Working,
         stop: &Stop,
     ) -> Result<Updated, UpdateError> {
-        let loaded = self.load(tree, &working.export, false, stop).await?;
-        let changed = changes.iter().map(|change| (change.id.clone(), false)).collect();
-        Ok(Updated { files: BTreeMap::new(), loaded, changed })
+        run::Run::new(self, tree, working, stop).run(changes).await
     }
 }
 

@@ -165,7 +165,7 @@ pub(super) fn is_plain_char(c: char) -> bool {
 
 pub(super) fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
-    let safe_start = first.is_ascii_alphabetic() || matches!(first, '/' | '_') || is_safe_digits(text);
+    let safe_start = first.is_ascii_alphabetic() || matches!(first, '/' | '_' | '$') || is_safe_digits(text);
     safe_start
         && !text.ends_with([' ', ':'])
         && text.chars().all(|c| is_plain_char(c) && !matches!(c, '#' | '{' | '}' | '[' | ']' | ',' | '"' | '\'' | '`'))
