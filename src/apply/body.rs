@@ -11,7 +11,7 @@ pub const RECREATE_ANNOTATION: &str = "fluxd.io/recreate";
 
 /// Makes the body of an apply; the texts are warnings for the user. Mark and checksum that the manifest carries itself are
 /// kept, as Flux v1 did (fluxd-v1 §5.4).
-pub(super) fn effective(target: &Target, want: &Wanted) -> (Value, Vec<String>) {
+pub fn effective(target: &Target, want: &Wanted) -> (Value, Vec<String>) {
     let mut value = want.object.value();
     let warnings = normalise(&mut value);
     let Some(meta) = child(&mut value, "metadata") else { return (value, warnings) };

@@ -7,7 +7,7 @@ mod object;
 mod outcome;
 mod run;
 
-pub use body::RECREATE_ANNOTATION;
+pub use body::{RECREATE_ANNOTATION, effective};
 pub use meter::Meter;
 pub use outcome::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
 pub use run::{Frame, Report, run};

@@ -201,6 +201,8 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     tasks.spawn("head", async move { Ok(Daemon::watch_head(watched, head).await?) });
     let (scan, wanted, wants) = (token(), handle.clone(), token());
     tasks.spawn("image scan", async move { images.run(scan).await });
+    let (automatic, automation) = (handle.clone(), token());
+    tasks.spawn("automation", async move { Ok(automatic.automate(automation).await?) });
     tasks.spawn("image wants", async move { Ok(wanted.watch_images(wants).await?) });
     tasks.spawn("jobs", async move { Ok(handle.run_jobs(jobs).await?) });
     tasks.spawn("sync loop", async move { Ok(operator.run(sync).await?) });

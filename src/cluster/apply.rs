@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::live::Tell;
 use super::meta::Partial;
-use super::request::Call;
+use super::request::{Call, JSON};
 use super::{Cluster, ErrorKind, Fingerprint, KindInfo, RequestError, Uid, Version};
 use crate::object::Key;
 
@@ -40,6 +40,8 @@ pub struct Applied {
 }
 
 const HTTP_CREATED: u16 = 201;
+/// JSON is YAML.
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 impl Cluster {
     /// Applies one object with force and notes the answer in the live index. `body` has the effective namespace, mark and
@@ -58,7 +60,7 @@ impl Cluster {
         let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
         let bytes = serde_json::to_vec(body).map_err(unwritable)?;
         let uri = self.apply_uri(kind, key, options.dry_run);
-        let call = Call::patch(uri, "application/apply-patch+yaml", bytes, options.until);
+        let call = Call::patch(uri, APPLY_PATCH, bytes, options.until);
         let answer = self.call(&call).await.map_err(|e| if is_secret(kind) { e.redact(values(body)) } else { e })?;
         let partial: Partial<'_> = answer.parse()?;
         let live = partial.metadata.to_live(kind, self.settings());
@@ -75,6 +77,25 @@ impl Cluster {
             self.live().note(live, Tell::Nothing);
         }
         Ok(applied)
+    }
+
+    /// Asks what an apply would make of an object, and changes nothing.
+    ///
+    /// # Errors
+    /// When the API server refuses it, or does not answer until the deadline.
+    pub async fn dry_run(
+        &self,
+        kind: &KindInfo,
+        key: &Key,
+        body: &Value,
+        until: Instant,
+    ) -> Result<Value, RequestError> {
+        let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
+        let bytes = serde_json::to_vec(body).map_err(unwritable)?;
+        let mut call = Call::patch(self.apply_uri(kind, key, true), APPLY_PATCH, bytes, until);
+        call.accept = JSON;
+        let answer = self.call(&call).await.map_err(|e| if is_secret(kind) { e.redact(values(body)) } else { e })?;
+        answer.parse()
     }
 
     fn apply_uri(&self, kind: &KindInfo, key: &Key, dry_run: bool) -> String {

@@ -6,8 +6,8 @@ use crate::object::image::ImageName;
 use crate::object::{ObjectId, yaml};
 use crate::operator;
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, GitRemote, ImageStatus, JobResult, JobState, JobStatus, Metrics,
-    PublicKey, Update, UpdateSpec, decode_note, decode_update,
+    ApiError, Change, ControllerStatus, GitConfig, GitRemote, ImageStatus, JobState, JobStatus, Metrics, PublicKey,
+    Update, UpdateSpec, decode_update,
 };
 use crate::runtime::Stop;
 use crate::source::git;
@@ -16,7 +16,7 @@ use crate::tree::Revision;
 use super::feed::Feed;
 use super::jobs::{self, Job};
 use super::shared::{ResourcesError, Shared};
-use super::{identity, images, marker, services, wants, words, worker};
+use super::{automation, commit, identity, images, marker, services, wants, words, worker};
 
 /// A cheap handle of the daemon for those who serve it.
 #[derive(Clone)]
@@ -225,24 +225,19 @@ impl Handle {
     /// # Errors
     /// When nobody knows it.
     pub async fn job_status(&self, id: &str) -> Result<JobStatus, ApiError> {
-        match self.shared.jobs.get(id) {
-            Some(status) => Ok(status),
-            None => self.noted_job(id).await.ok_or_else(|| ApiError::unknown_job(id)),
+        if let Some(status) = self.shared.jobs.get(id) {
+            return Ok(status);
         }
+        let result = commit::landed(&self.shared, id).await.ok_or_else(|| ApiError::unknown_job(id))?;
+        Ok(JobStatus { result, err: String::new(), state: JobState::Succeeded })
     }
 
-    /// What the git notes know of a job that made a commit before this process started (fluxd-v1 §6.7).
-    async fn noted_job(&self, id: &str) -> Option<JobStatus> {
-        let repo = &self.shared.repo;
-        let head = repo.head().await.ok()?;
-        let commits = repo.commits(None, &head, &[]).await.ok()?;
-        let revisions: Vec<Revision> = commits.into_iter().map(|commit| commit.revision).collect();
-        let notes = repo.notes(&revisions).await.ok()?;
-        notes.into_iter().find_map(|(revision, text)| {
-            let note = decode_note(text.as_bytes()).ok().filter(|note| note.job == id)?;
-            let result = JobResult { revision: revision.to_string(), spec: Some(note.spec), result: note.result };
-            Some(JobStatus { result, err: String::new(), state: JobState::Succeeded })
-        })
+    /// Looks for new images of automated workloads, until stopped.
+    ///
+    /// # Errors
+    /// When the repository's own loop is gone.
+    pub async fn automate(self, stop: Stop) -> Result<(), operator::Error> {
+        automation::run(&self.shared, &stop).await
     }
 
     /// Tells the registry which images to look for, until stopped. Nothing is looked for where scanning is disabled.

@@ -9,8 +9,8 @@ use crate::object::{Object, ObjectId, Policies};
 use crate::registry::{Info, RepositoryView};
 use crate::report::{ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
 
-use super::services;
 use super::shared::Shared;
+use super::snapshot;
 
 /// What stands for all workloads.
 const ALL: &str = "<all>";
@@ -36,7 +36,7 @@ pub(super) async fn list(
     };
     let workloads = workloads.map_err(|e| untyped(&e))?;
     let loaded = shared.resources().await.map_err(ApiError::from)?;
-    let in_git = services::by_id(shared, &loaded);
+    let in_git = snapshot::by_id(shared, &loaded);
     workloads.iter().map(|w| status(shared, w, &in_git, fields)).collect()
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 use tokio::sync::Notify;
 
-use crate::report::{ApiError, JobResult, JobState, JobStatus, UpdateSpec};
+use crate::report::{ApiError, JobResult, JobState, JobStatus, Update, UpdateSpec};
 use crate::runtime::Stop;
 
 use super::feed::Feed;
@@ -138,6 +138,11 @@ impl JobLog {
         self.lock().waiting.len()
     }
 
+    /// Whether an automated release waits for its turn.
+    pub(super) fn has_waiting_automation(&self) -> bool {
+        self.lock().waiting.iter().any(|(job, _)| matches!(job.spec.update, Update::Auto(_)))
+    }
+
     /// Notes that a job is at work.
     pub(super) fn began(&self, id: &str) {
         self.lock().set(&self.feed, id, status(JobState::Running));
@@ -170,7 +175,7 @@ impl JobLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Cause, Update};
+    use crate::report::Cause;
 
     fn sync() -> UpdateSpec {
         UpdateSpec { cause: Cause::default(), update: Update::Sync }

@@ -3,6 +3,8 @@
 //! It is a user of the operator library like any other: it says what a commit wants, hears what became of it, and then
 //! moves the sync marker. It never looks into the engine.
 
+mod automation;
+mod commit;
 mod component;
 mod events;
 mod feed;
@@ -12,10 +14,14 @@ mod identity;
 mod images;
 mod jobs;
 mod marker;
+mod policies;
+mod release;
 mod services;
 mod settings;
 mod shared;
+mod snapshot;
 mod sync_job;
+mod trace;
 mod wants;
 mod words;
 mod worker;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::generate::Loaded;
 use crate::object::image::ImageRef;
 use crate::object::{Ignore, Object, ObjectId};
 use crate::report::{ApiError, Container, ControllerStatus, ImageInfo, ReadOnly, Workload};
 use crate::source::git;
 
 use super::shared::{ResourcesError, Shared};
+use super::snapshot::by_id;
 
 /// What git is known to say.
 struct InGit {
@@ -42,13 +42,6 @@ async fn in_git(shared: &Shared) -> Result<InGit, ApiError> {
         Err(ResourcesError::Repo(git::Error::NotReady(_))) => Ok(nothing(ReadOnly::NotReady)),
         Err(e) => Err(e.into()),
     }
-}
-
-/// Objects by identity, namespaces filled in where the manifest leaves them out.
-pub(super) fn by_id(shared: &Shared, loaded: &Loaded) -> HashMap<ObjectId, Arc<Object>> {
-    let fallback = &shared.settings.default_namespace;
-    let key = |o: &Arc<Object>| ObjectId::new(Some(o.namespace().unwrap_or(fallback)), &o.gvk().kind, o.name());
-    loaded.objects.iter().map(|o| (key(o), Arc::clone(o))).collect()
 }
 
 fn status(shared: &Shared, workload: Workload, git: &InGit) -> ControllerStatus {

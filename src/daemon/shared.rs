@@ -53,6 +53,8 @@ pub(super) struct Shared {
     pub(super) feed: Feed,
     /// Told when a sync changed what runs.
     pub(super) cluster_changed: Notify,
+    /// Told when somebody automated a workload.
+    pub(super) automation_wanted: Notify,
     pub(super) operator: OnceLock<operator::Handle>,
     pub(super) state: Mutex<State>,
 }
@@ -91,6 +93,7 @@ impl Shared {
             jobs: JobLog::new(feed.clone()),
             feed,
             cluster_changed: Notify::new(),
+            automation_wanted: Notify::new(),
             operator: OnceLock::new(),
             state: Mutex::default(),
         })

@@ -15,8 +15,8 @@ use crate::registry::{Credentials, Want};
 use crate::runtime::Stop;
 
 use super::images::filter;
-use super::services;
 use super::shared::Shared;
+use super::snapshot;
 
 /// How often the cluster is asked what runs in it.
 const EVERY: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ async fn collect(
     let secrets = read_all(secrets, |(ns, name)| async move { read_secret(shared, &ns, &name).await });
     let secrets = settle("image pull secret", secrets.await, complaints);
     // Not knowing git means that nothing is automated yet; what runs can be looked for all the same.
-    let in_git = shared.resources().await.map(|loaded| services::by_id(shared, &loaded)).unwrap_or_default();
+    let in_git = shared.resources().await.map(|loaded| snapshot::by_id(shared, &loaded)).unwrap_or_default();
     Ok(assemble(&users, &accounts, &secrets, &in_git, complaints))
 }
 

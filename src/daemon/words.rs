@@ -150,3 +150,26 @@ pub(super) fn head_not_verified(valid: Option<&Revision>, head: &Revision) -> St
         eight(&head.0)
     )
 }
+
+/// The error of a job that finds a head without a good signature (fluxd-v1 §2.10).
+pub(super) fn unsigned_head() -> ApiError {
+    let help = "HEAD is not verified\n\nThe newest commit of the branch has no signature that fluxd trusts, so nothing is \
+                committed on top of it. Sign it with a key that fluxd knows, or take it back.\n";
+    ApiError::user("HEAD revision is unsigned", help)
+}
+
+/// The error of a release that cannot be made; `fluxctl` prints the short text.
+pub(super) fn release_failed(cause: &str) -> ApiError {
+    let help = format!("The release could not be made; nothing was committed.\n\n    {cause}\n");
+    ApiError::user(cause, help)
+}
+
+/// The error of a commit that the remote does not take.
+pub(super) fn push_failed(cause: &str) -> ApiError {
+    let help = format!(
+        "Problem committing and pushing to git repository.\n\nNothing was changed. Either somebody else pushes at the same \
+         time, then try again; or fluxd may not write: give its deploy key write access to the repository, and let the \
+         branch take pushes of it.\n\n    {cause}\n"
+    );
+    ApiError::user(cause, help)
+}

@@ -4,12 +4,12 @@
 use std::time::Instant;
 
 use crate::operator;
-use crate::report::{ApiError, Update};
+use crate::report::Update;
 use crate::runtime::Stop;
 
 use super::jobs::{Ended, Failed, Job};
 use super::shared::Shared;
-use super::sync_job;
+use super::{commit, release, sync_job};
 
 /// Works on queued jobs one at a time, until stopped.
 ///
@@ -31,7 +31,7 @@ pub(super) async fn execute(shared: &Shared, job: &Job, stop: &Stop) -> Ended {
     shared.jobs.began(&job.id);
     let ended = match tokio::time::timeout(shared.settings.sync_timeout, perform(shared, job, stop)).await {
         Ok(ended) => ended,
-        Err(_) => Err(Failed::untyped("context deadline exceeded")),
+        Err(_) => after_deadline(shared, job).await,
     };
     shared.jobs.ended(&job.id, &ended);
     shared.metrics.job(began.elapsed(), ended.is_ok());
@@ -53,9 +53,38 @@ fn tell(job: &Job, ended: &Ended) {
     }
 }
 
-async fn perform(shared: &Shared, job: &Job, _stop: &Stop) -> Ended {
+async fn perform(shared: &Shared, job: &Job, stop: &Stop) -> Ended {
     match &job.spec.update {
         Update::Sync => sync_job::run(shared).await,
-        other => Err(ApiError::not_built(other.type_word()).into()),
+        Update::Policy(_) => commit::run(shared, job, stop).await,
+        release => {
+            let began = Instant::now();
+            let ended = commit::run(shared, job, stop).await;
+            shared.metrics.release(release_type(release), release.is_plan(), began.elapsed(), ended.is_ok());
+            ended
+        }
     }
+}
+
+/// v1's words for releases in metrics (fluxd-v1 §9).
+fn release_type(update: &Update) -> &'static str {
+    match update {
+        Update::Image(release) if release.image == release::ALL_LATEST => "latest_images",
+        Update::Image(_) => "specific_image",
+        Update::Containers(_) => "containers",
+        Update::Auto(_) | Update::Policy(_) | Update::Sync => "automated",
+    }
+}
+
+/// A job that was cut off may have pushed its commit just before.
+async fn after_deadline(shared: &Shared, job: &Job) -> Ended {
+    let look = async {
+        shared.repo.refresh().await.ok()?;
+        commit::landed(shared, &job.id).await
+    };
+    let late = Failed::untyped("context deadline exceeded");
+    if matches!(job.spec.update, Update::Sync) || job.spec.update.is_plan() {
+        return Err(late);
+    }
+    tokio::time::timeout(shared.settings.sync_timeout, look).await.ok().flatten().ok_or(late)
 }

@@ -12,6 +12,7 @@ mod component;
 mod contention;
 mod handle;
 mod own;
+mod preview;
 pub mod reads;
 mod run;
 mod triggers;
@@ -22,4 +23,5 @@ pub use crate::engine::{Budget, CacheError, Drift, Gc, Identity, Settings, Valid
 pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
 pub use component::{Component, Context, Desired, Error, Trigger};
 pub use handle::Handle;
+pub use preview::Preview;
 pub use run::Operator;

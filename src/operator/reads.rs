@@ -67,7 +67,7 @@ pub(super) fn until() -> Instant {
     Instant::now() + DEADLINE
 }
 
-fn failed(e: RequestError) -> Error {
+pub(super) fn failed(e: RequestError) -> Error {
     Error::Cluster(e.to_string())
 }
 

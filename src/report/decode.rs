@@ -10,6 +10,7 @@ use super::update::{
     AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
     UpdateSpec, WorkloadResult,
 };
+use crate::object::image::ImageRef;
 use crate::object::{IdError, ObjectId};
 
 /// Whether blank or broken image references are let through.
@@ -131,28 +132,9 @@ fn read_auto_change(value: &Value, images: Images) -> Result<AutoChange, DecodeE
 fn read_image(fields: Fields<'_>, name: &str, images: Images) -> Result<String, DecodeError> {
     let text = fields.text(name)?;
     if images == Images::Checked && fields.has(name) && !fields.get(name).is_null() {
-        check_image(&text)?;
+        text.parse::<ImageRef>().map_err(|e| DecodeError::Value(e.to_string()))?;
     }
     Ok(text)
-}
-
-/// The forms that v1 refuses (fluxd-v1 §3.8), in its words.
-pub(super) fn check_image(text: &str) -> Result<(), DecodeError> {
-    let bad = |why: &str| Err(DecodeError::Value(format!("parsing {text:?}: {why}: invalid image ID")));
-    if text.is_empty() {
-        return bad("blank image name");
-    }
-    let name = text.split('@').next().unwrap_or_default();
-    let path = match name.split_once('/') {
-        Some((domain, path)) if path.contains('/') || domain.contains('.') || domain.contains("localhost") => path,
-        Some(_) | None => name,
-    };
-    let parts: Vec<_> = path.split(':').collect();
-    let blank_part = parts.iter().any(|p| p.is_empty());
-    if text.starts_with('/') || text.ends_with('/') || parts.len() > 2 || blank_part {
-        return bad("expected image name as either <image>:<tag> or just <image>");
-    }
-    Ok(())
 }
 
 fn read_policies(value: &Value) -> Result<PolicyUpdate, DecodeError> {

@@ -14,6 +14,12 @@ pub enum ErrorKind {
     User,
     /// The daemon or what it depends on failed: 500.
     Server,
+    /// Too much at once; nothing was done: 503.
+    Busy,
+    /// Nobody knows who asks: 401. v1 never answered so; its clients print help of their own for it.
+    Unauthorized,
+    /// Who asks may not: 403.
+    Forbidden,
     /// Nobody classified it: 422, with a help text that quotes it.
     Untyped,
     /// The request's body, an identity or a specification in it could not be read: 400. Flux v1 lost the message here;
@@ -54,6 +60,21 @@ impl ApiError {
     /// Something that broke on our side.
     pub fn server(error: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(ErrorKind::Server, error, help)
+    }
+
+    /// Too much at once; the client may try again.
+    pub fn busy(error: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Busy, error, help)
+    }
+
+    /// Nobody knows who asks.
+    pub fn unauthorized(error: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unauthorized, error, help)
+    }
+
+    /// Who asks may not do this.
+    pub fn forbidden(error: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, error, help)
     }
 
     /// An error that nobody classified. Its help quotes the text, because `fluxctl` prints the help alone.
@@ -101,6 +122,9 @@ impl ApiError {
             ErrorKind::Missing => 404,
             ErrorKind::User | ErrorKind::Untyped => 422,
             ErrorKind::Server => 500,
+            ErrorKind::Busy => 503,
+            ErrorKind::Unauthorized => 401,
+            ErrorKind::Forbidden => 403,
             ErrorKind::Malformed { .. } => 400,
         }
     }
@@ -110,8 +134,12 @@ impl Serialize for ApiError {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let kind = match self.kind {
             ErrorKind::Missing => "missing",
-            ErrorKind::Server => "server",
-            ErrorKind::User | ErrorKind::Untyped | ErrorKind::Malformed { .. } => "user",
+            ErrorKind::Server | ErrorKind::Busy => "server",
+            ErrorKind::User
+            | ErrorKind::Untyped
+            | ErrorKind::Unauthorized
+            | ErrorKind::Forbidden
+            | ErrorKind::Malformed { .. } => "user",
         };
         let mut map = s.serialize_map(None)?;
         map.serialize_entry("type", kind)?;

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::daemon::Feed;
 use crate::object::ObjectId;
-use crate::operator::{Held, Outcome, Plan, Progress};
-use crate::report::{ApiError, Change, ControllerStatus, GitConfig, JobStatus, Metrics, PublicKey};
+use crate::operator::{Held, Outcome, Plan, Progress, Step};
+use crate::report::{
+    ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobStatus, Metrics, ObjectsView, PublicKey,
+    TraceView,
+};
 
 /// The answers behind the routes. None of them waits for a running sync.
 pub trait Api: Clone + Send + Sync + 'static {
@@ -24,6 +28,13 @@ pub trait Api: Clone + Send + Sync + 'static {
         namespace: &str,
         ids: &[ObjectId],
     ) -> impl Future<Output = Result<Vec<ControllerStatus>, ApiError>> + Send;
+    /// Images of all workloads (`<all>`) or one; `fields` names what is shown of each container, all when it is empty.
+    fn list_images(
+        &self,
+        workload: &str,
+        namespace: &str,
+        fields: &[String],
+    ) -> impl Future<Output = Result<Vec<ImageStatus>, ApiError>> + Send;
     /// Starts an update and returns the job's id.
     fn update_manifests(&self, spec: &Value) -> impl Future<Output = Result<String, ApiError>> + Send;
     /// Where a job stands.
@@ -40,6 +51,16 @@ pub trait Api: Clone + Send + Sync + 'static {
     fn regenerate_key(&self) -> impl Future<Output = Result<(), ApiError>> + Send;
     /// All metrics, brought up to date.
     fn metrics(&self) -> Arc<Metrics>;
+    /// News for those who watch.
+    fn feed(&self) -> Feed;
+    /// A plan from fresh reads; waits for a running pass.
+    fn fresh_plan(&self) -> impl Future<Output = Result<Arc<Plan>, ApiError>> + Send;
+    /// What a step would change, values of Secrets masked.
+    fn diff(&self, step: &Step) -> impl Future<Output = Result<Vec<FieldDiff>, ApiError>> + Send;
+    /// The managed objects.
+    fn objects(&self) -> impl Future<Output = Result<ObjectsView, ApiError>> + Send;
+    /// Where an object comes from, what became of it, and who owns its fields.
+    fn trace(&self, id: &ObjectId) -> impl Future<Output = Result<TraceView, ApiError>> + Send;
     /// The plan of the last whole pass.
     fn last_plan(&self) -> Option<Arc<Plan>>;
     /// The outcome of the last whole pass.

@@ -6,10 +6,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Api;
-use crate::daemon::Handle;
+use crate::daemon::{Feed, Handle};
 use crate::object::ObjectId;
-use crate::operator::{self, Held, Outcome, Plan, Progress};
-use crate::report::{ApiError, Change, ControllerStatus, GitConfig, JobStatus, Metrics, PublicKey};
+use crate::operator::{self, Held, Outcome, Plan, Progress, Step};
+use crate::report::{
+    ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobStatus, Metrics, ObjectsView, PublicKey,
+    TraceView,
+};
 
 fn running(handle: &Handle) -> Result<&operator::Handle, ApiError> {
     let help = "The sync loop has not started yet. Try again in a moment.";
@@ -31,6 +34,15 @@ impl Api for Handle {
 
     async fn list_services(&self, namespace: &str, ids: &[ObjectId]) -> Result<Vec<ControllerStatus>, ApiError> {
         Self::list_services(self, namespace, ids).await
+    }
+
+    async fn list_images(
+        &self,
+        workload: &str,
+        namespace: &str,
+        fields: &[String],
+    ) -> Result<Vec<ImageStatus>, ApiError> {
+        Self::list_images(self, workload, namespace, fields).await
     }
 
     async fn update_manifests(&self, spec: &Value) -> Result<String, ApiError> {
@@ -63,6 +75,26 @@ impl Api for Handle {
 
     fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(Self::metrics(self))
+    }
+
+    fn feed(&self) -> Feed {
+        Self::feed(self).clone()
+    }
+
+    async fn fresh_plan(&self) -> Result<Arc<Plan>, ApiError> {
+        running(self)?.plan().await.map_err(|e| ApiError::untyped(e.to_string()))
+    }
+
+    async fn diff(&self, step: &Step) -> Result<Vec<FieldDiff>, ApiError> {
+        Self::diff(self, step).await
+    }
+
+    async fn objects(&self) -> Result<ObjectsView, ApiError> {
+        Self::objects(self).await
+    }
+
+    async fn trace(&self, id: &ObjectId) -> Result<TraceView, ApiError> {
+        Self::trace(self, id).await
     }
 
     fn last_plan(&self) -> Option<Arc<Plan>> {

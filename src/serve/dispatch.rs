@@ -10,10 +10,12 @@ use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::api::Api;
+use super::events::Watchers;
 use super::forward::Forward;
 use super::routes::{self, Endpoint, Match, OURS, Route, V1};
 use super::{Probes, answer, ours, v1};
 use crate::report::ApiError;
+use crate::runtime::Stop;
 
 /// How much one request and all together may cost.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +57,9 @@ pub(super) struct Service<A> {
     pub(super) limits: Limits,
     pub(super) slots: Arc<Semaphore>,
     pub(super) document: Arc<[u8]>,
+    pub(super) watchers: Watchers,
+    /// Ends long answers.
+    pub(super) stop: Stop,
     /// The way to the leader, where there are replicas.
     pub(super) forward: Option<Forward>,
 }
@@ -194,8 +199,12 @@ async fn route<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response
         Endpoint::Live => Ok(service.probes.live()),
         Endpoint::Ready => Ok(service.probes.ready()),
         Endpoint::OpenApi => Ok(answer::with_body(StatusCode::OK, "application/json", service.document.to_vec())),
+        Endpoint::Events => service.watchers.all(&service.api, call.headers, &service.stop),
+        Endpoint::JobEvents => service.watchers.job(&service.api, call.segment, &service.stop).await,
         Endpoint::Status
         | Endpoint::Plan
+        | Endpoint::Objects
+        | Endpoint::Trace
         | Endpoint::Outcome
         | Endpoint::Progress
         | Endpoint::Deletes

@@ -6,7 +6,9 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, RETRY_AFTER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
@@ -88,6 +90,11 @@ impl Forward {
             Err(e) => return broken(call.headers, &address, &e),
         };
         let (head, body) = response.into_parts();
+        if head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
+            let mut response = Response::new(Body::new(body));
+            *response.headers_mut() = end_to_end(&head.headers);
+            return response;
+        }
         match to_bytes(Body::new(body), ANSWER).await {
             Ok(body) => {
                 let mut response = Response::new(Body::from(body));

@@ -7,28 +7,26 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Form, json as ok};
 use super::api::Api;
 use super::dispatch::Call;
+use super::plans::{self, Wish};
 use super::routes::Endpoint;
-use crate::operator::{Action, Done, ObjectResult, Outcome, Plan, Step};
-use crate::report::ApiError;
+use crate::object::ObjectId;
+use crate::operator::{Done, ObjectResult, Outcome};
+use crate::report::{ApiError, DecodeError};
 
 /// Answers one request.
 pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response, ApiError> {
     let all = call.query.first("all") == "true";
     match call.route.endpoint {
         Endpoint::Status => ok(&status(api).await?),
-        Endpoint::Plan => {
-            let plan = api.last_plan().ok_or_else(|| none_yet("plan"))?;
-            match answer::negotiate(call.headers) {
-                Form::Help => Ok(answer::plain(StatusCode::OK, plan.to_string())),
-                Form::Json | Form::Short => ok(&plan_view(&plan, all)),
-            }
-        }
+        Endpoint::Plan => plan(api, call).await,
+        Endpoint::Objects => ok(&api.objects().await?),
+        Endpoint::Trace => ok(&api.trace(&object_id(call)?).await?),
         Endpoint::Outcome => {
             let outcome = api.last_outcome().ok_or_else(|| none_yet("outcome"))?;
             ok(&outcome_view(&outcome, all))
         }
         Endpoint::Progress => ok(&api.progress()),
-        Endpoint::Deletes => ok(&api.held()),
+        Endpoint::Deletes => ok(&api.held().iter().map(plans::held_view).collect::<Vec<_>>()),
         Endpoint::Approve => {
             api.approve(call.segment)?;
             tracing::info!(component = "daemon", digest = call.segment, "held deletes were approved");
@@ -48,6 +46,25 @@ pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response,
         }
         _ => Err(super::v1::no_such_route(call.route.path)),
     }
+}
+
+/// The plan: made now from fresh reads, or with `last=true` the one of the last sync.
+async fn plan<A: Api>(api: &A, call: &Call<'_>) -> Result<Response, ApiError> {
+    let is = |key: &str| call.query.first(key) == "true";
+    let wish = Wish { fresh: !is("last"), all: is("all"), diff: is("diff") };
+    let plan = match wish.fresh {
+        true => api.fresh_plan().await?,
+        false => api.last_plan().ok_or_else(|| none_yet("plan"))?,
+    };
+    match answer::negotiate(call.headers) {
+        Form::Help => Ok(answer::plain(StatusCode::OK, plan.to_string())),
+        Form::Json | Form::Short => ok(&plans::view(api, &plan, wish).await),
+    }
+}
+
+fn object_id(call: &Call<'_>) -> Result<ObjectId, ApiError> {
+    let text = call.query.first("id");
+    text.parse().map_err(|e| ApiError::malformed(&DecodeError::Value(format!("parsing id {text:?}: {e}"))))
 }
 
 fn none_yet(what: &str) -> ApiError {
@@ -118,39 +135,5 @@ fn object_view(result: &ObjectResult) -> Value {
         "generated": result.origin().is_some_and(|o| o.generated),
         "seconds": result.elapsed.as_secs_f64(),
         "warnings": result.warnings,
-    })
-}
-
-fn plan_view(plan: &Plan, all: bool) -> Value {
-    let kept = plan.steps.iter().filter(|s| s.action == Action::Keep).count();
-    let shown = plan.steps.iter().filter(|s| all || s.action != Action::Keep);
-    json!({
-        "revision": plan.revision,
-        "reach": plan.reach,
-        "kept": kept,
-        "gc": plan.gc,
-        "held": plan.held,
-        "steps": shown.map(step_view).collect::<Vec<_>>(),
-    })
-}
-
-fn step_view(step: &Step) -> Value {
-    let (action, reason) = match &step.action {
-        Action::Apply(why) => ("apply", Some(why.to_string())),
-        Action::Keep => ("keep", None),
-        Action::Skip(reason) => ("skip", Some(reason.to_string())),
-        Action::Reject(reason) => ("reject", Some(reason.clone())),
-        Action::Delete { .. } => ("delete", None),
-        Action::Hold { reason, .. } => ("hold", Some(reason.to_string())),
-    };
-    let origin = step.target.origin.as_ref();
-    json!({
-        "id": step.target.id,
-        "action": action,
-        "reason": reason,
-        "file": origin.map(|o| o.file.to_string()),
-        "line": origin.map(|o| o.line),
-        "clash": step.clash,
-        "takeOver": step.take_over,
     })
 }

@@ -27,6 +27,10 @@ pub(super) enum Endpoint {
     RegenerateKey,
     Status,
     Plan,
+    Objects,
+    Trace,
+    Events,
+    JobEvents,
     Outcome,
     Progress,
     Deletes,
@@ -97,7 +101,11 @@ routes! {
     GET "/api/flux/v6/identity.pub", "GetPublicSSHKey", [] [], PublicKey, "The public deploy key. Answers 200 in every state, because probes ask it.";
     POST "/api/flux/v6/identity.pub", "RegeneratePublicSSHKey", [] [], RegenerateKey, "Makes a new deploy key.";
     GET "/api/fluxd/v1/status", "Status", [] [], Status, "What the daemon does and how the last sync went, in short.";
-    GET "/api/fluxd/v1/plan", "Plan", [] ["all"], Plan, "The plan of the last sync; with all=true also what was kept. Text when asked for text/plain.";
+    GET "/api/fluxd/v1/plan", "Plan", [] ["last" "all" "diff"], Plan, "What a sync would do now, from fresh reads; last=true: what the last one did; all=true: also what is kept; diff=true: field by field. Text when asked for text/plain.";
+    GET "/api/fluxd/v1/objects", "Objects", [] [], Objects, "The managed objects with their place in git, and the workloads that they made.";
+    GET "/api/fluxd/v1/trace", "Trace", ["id"] [], Trace, "Where an object (ns:kind/name) comes from, what became of it, and who owns each field.";
+    GET "/api/fluxd/v1/events", "Events", [] [], Events, "Server-sent events: jobs, syncs, v1's events.";
+    GET "/api/fluxd/v1/jobs/{id}/events", "JobEvents", [] [], JobEvents, "Server-sent events of one job, until it ends.";
     GET "/api/fluxd/v1/outcome", "Outcome", [] ["all"], Outcome, "What became of each object at the last sync; with all=true also of the unchanged ones.";
     GET "/api/fluxd/v1/progress", "Progress", [] [], Progress, "How far a running sync is.";
     GET "/api/fluxd/v1/deletes", "Deletes", [] [], Deletes, "Deletes that wait for an approval.";

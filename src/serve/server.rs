@@ -19,6 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::api::Api;
 use super::dispatch::{Door, Limits, Service, dispatch};
+use super::events::Watchers;
 use super::forward::{Forward, Leader};
 use super::{Probes, answer, openapi};
 use crate::report::ApiError;
@@ -79,7 +80,16 @@ impl<A: Api> Server<A> {
         let limits = settings.limits;
         let document = openapi::document(&api.version())?.into();
         let slots = Arc::new(Semaphore::new(limits.in_flight));
-        let service = Service { api, probes, limits, slots, document, forward: None };
+        let service = Service {
+            api,
+            probes,
+            limits,
+            slots,
+            document,
+            watchers: Watchers::default(),
+            stop: Stop::new(),
+            forward: None,
+        };
         Ok(Self { service, api: listener, metrics })
     }
 
@@ -110,7 +120,8 @@ impl<A: Api> Server<A> {
     ///
     /// # Errors
     /// None today: what goes wrong with a connection ends that connection.
-    pub async fn run(self, stop: Stop) -> Result<(), Error> {
+    pub async fn run(mut self, stop: Stop) -> Result<(), Error> {
+        self.service.stop = stop.clone();
         let door = if self.metrics.is_some() { Door::Api } else { Door::All };
         let limits = self.service.limits;
         let service = Arc::new(self.service);

@@ -10,7 +10,13 @@ use super::api::Api;
 use super::dispatch::{Call, Query};
 use super::routes::Endpoint;
 use crate::object::ObjectId;
+use crate::object::image::ImageRef;
 use crate::report::{ApiError, ControllerStatus, DecodeError, decode_change, first_value, null_when_empty};
+
+/// Stands for every workload.
+const ALL: &str = "<all>";
+/// Stands for the newest image of each container.
+const LATEST: &str = "<all latest>";
 
 /// Answers one request.
 pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response, ApiError> {
@@ -38,9 +44,23 @@ pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response,
         Endpoint::GitRepoConfig => ok(&api.git_repo_config(regenerate(&call.body)?).await?),
         Endpoint::PublicKey => ok(&api.public_key()),
         Endpoint::RegenerateKey => api.regenerate_key().await.map(|()| answer::empty(StatusCode::NO_CONTENT)),
-        Endpoint::ListImages => Err(ApiError::not_built("listing images")),
+        Endpoint::ListImages => images(api, query).await,
         _ => Err(no_such_route(call.route.path)),
     }
+}
+
+async fn images<A: Api>(api: &A, query: &Query) -> Result<Response, ApiError> {
+    let workload = match query.first("service") {
+        "" | ALL => ALL,
+        id => {
+            let bad = |e| malformed(format!("parsing service spec {id:?}: invalid workload spec: {e}"));
+            id.parse::<ObjectId>().map_err(bad)?;
+            id
+        }
+    };
+    let fields = query.first("containerFields").split(',').filter(|field| !field.is_empty());
+    let fields: Vec<String> = fields.map(str::to_owned).collect();
+    ok(&api.list_images(workload, query.first("namespace"), &fields).await?)
 }
 
 /// A list of workloads, `null` when it is empty.
@@ -84,16 +104,21 @@ fn image_release(query: &Query) -> Result<Value, ApiError> {
         )));
     }
     let list = |key: &str| -> Result<Vec<String>, ApiError> {
-        for id in query.all(key).filter(|id| *id != "<all>") {
+        for id in query.all(key).filter(|id| *id != ALL) {
             let bad = |e| malformed(format!("parsing service spec {id:?}: invalid workload spec: {e}"));
             id.parse::<ObjectId>().map_err(bad)?;
         }
         Ok(query.all(key).map(str::to_owned).collect())
     };
+    let image = query.first("image");
+    if image != LATEST {
+        let bad = |e| malformed(format!("parsing image spec {image:?}: {e}"));
+        image.parse::<ImageRef>().map_err(bad)?;
+    }
     let excludes = list("exclude")?;
     let spec = json!({
         "ServiceSpecs": list("service")?,
-        "ImageSpec": query.first("image"),
+        "ImageSpec": image,
         "Kind": kind,
         "Excludes": if excludes.is_empty() { Value::Null } else { json!(excludes) },
         "Force": false,

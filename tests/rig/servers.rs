@@ -22,6 +22,8 @@ pub enum Answer {
     Unavailable = 1,
     /// Takes them and never answers.
     Hang = 2,
+    /// Serves them, but the answers to pushes get lost on their way: 502 instead.
+    LosePushes = 3,
 }
 
 /// How to start the HTTP server.
@@ -147,7 +149,13 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     }
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 30).await.expect("a whole request");
-    http_backend(&shared.root, &parts, body).await
+    let response = http_backend(&shared.root, &parts, body).await;
+    if shared.answer.load(Ordering::SeqCst) == Answer::LosePushes as u8
+        && parts.uri.path().ends_with("/git-receive-pack")
+    {
+        return status(StatusCode::BAD_GATEWAY).body(Body::empty()).expect("a valid response");
+    }
+    response
 }
 
 fn allowed(shared: &Shared, headers: &HeaderMap) -> bool {

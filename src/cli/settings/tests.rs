@@ -162,7 +162,7 @@ fn secrets_in_git_without_keys_are_warned_of() {
 #[test]
 fn a_flag_without_effect_is_named_once_and_only_when_given() {
     let (_, notices) = build_with(&["--memcached-service=", "--registry-burst=125"], &in_cluster());
-    assert_eq!(warnings(&notices), ["--memcached-service has no effect: memcached is not used",]);
+    assert_eq!(warnings(&notices), ["--memcached-service has no effect: memcached is not used"]);
 }
 
 #[test]

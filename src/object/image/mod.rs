@@ -48,12 +48,12 @@ pub enum ImageError {
     /// Nothing was given.
     #[error("parsing \"\": blank image name: invalid image ID")]
     Blank,
-    /// A slash at the beginning or at the end.
+    /// A slash at the beginning or at the end, or nothing before or behind a colon.
     #[error("parsing {0:?}: expected image name as either <image>:<tag> or just <image>: invalid image ID")]
-    Slash(String),
-    /// Too many colons, or nothing before or behind one. v1 does not quote the text in this case (errata 2).
+    Malformed(String),
+    /// Too many colons. v1 does not quote the text in this case (errata 2).
     #[error("expected image name as either <image>:<tag> or just <image>: invalid image ID")]
-    Malformed,
+    Colons,
 }
 
 impl ImageName {
@@ -133,20 +133,24 @@ impl FromStr for ImageRef {
         if text.is_empty() {
             return Err(ImageError::Blank);
         }
+        let malformed = || ImageError::Malformed(text.to_owned());
         if text.starts_with('/') || text.ends_with('/') {
-            return Err(ImageError::Slash(text.to_owned()));
+            return Err(malformed());
         }
         let (named, digest) = match text.split_once(DIGEST_MARK) {
             Some((named, hex)) if !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
                 (named, Some(format!("{}{hex}", &DIGEST_MARK[1..])))
             }
-            Some(_) => return Err(ImageError::Malformed),
+            Some(_) => return Err(malformed()),
             None => (text, None),
         };
         let (domain, rest) = split_domain(named);
         let (path, tag) = rest.split_once(':').map_or((rest, None), |(path, tag)| (path, Some(tag)));
-        if path.is_empty() || tag.is_some_and(|tag| tag.is_empty() || tag.contains(':')) {
-            return Err(ImageError::Malformed);
+        if tag.is_some_and(|tag| tag.contains(':')) {
+            return Err(ImageError::Colons);
+        }
+        if path.is_empty() || tag.is_some_and(str::is_empty) {
+            return Err(malformed());
         }
         let name = ImageName { domain: domain.to_owned(), path: path.to_owned() };
         Ok(Self { name, tag: tag.unwrap_or_default().to_owned(), digest })

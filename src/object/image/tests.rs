@@ -48,11 +48,11 @@ fn refusals_are_in_the_words_of_v1() {
         ("", "parsing \"\": blank image name: invalid image ID".to_owned()),
         ("/leading/slash", format!("parsing \"/leading/slash\": {malformed}")),
         ("trailing/slash/", format!("parsing \"trailing/slash/\": {malformed}")),
-        (":tag", malformed.to_owned()),
-        ("alpine:", malformed.to_owned()),
+        (":tag", format!("parsing \":tag\": {malformed}")),
+        ("alpine:", format!("parsing \"alpine:\": {malformed}")),
         ("a:b:c", malformed.to_owned()),
-        ("alpine@sha256:", malformed.to_owned()),
-        ("alpine@sha256:no-hex", malformed.to_owned()),
+        ("alpine@sha256:", format!("parsing \"alpine@sha256:\": {malformed}")),
+        ("alpine@sha256:no-hex", format!("parsing \"alpine@sha256:no-hex\": {malformed}")),
     ] {
         assert_eq!(text.parse::<ImageRef>().unwrap_err().to_string(), want, "{text}");
     }

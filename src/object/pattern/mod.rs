@@ -1,5 +1,7 @@
 //! Tag patterns: which tags of an image may be chosen, and which of two is newer (fluxd-v1 §3.10).
 
+mod expression;
+
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -65,7 +67,7 @@ impl Pattern {
             return Self { text: rest.to_owned(), rule: Rule::Semver(Constraint::parse(rest).ok()) };
         }
         if let Some(rest) = text.strip_prefix("regexp:").or_else(|| text.strip_prefix("regex:")) {
-            return Self { text: rest.to_owned(), rule: Rule::Regexp(Regex::new(rest).ok()) };
+            return Self { text: rest.to_owned(), rule: Rule::Regexp(expression::compile(rest)) };
         }
         let glob = text.strip_prefix("glob:").unwrap_or(text);
         Self { text: glob.to_owned(), rule: Rule::Glob(Glob::new(glob)) }

@@ -14,19 +14,23 @@ pub struct Version(semver::Version);
 impl Version {
     /// Reads a tag; `None` when it is no version.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.strip_prefix('v').unwrap_or(text);
-        let (text, build) = text.split_once('+').map_or((text, None), |(v, b)| (v, Some(b)));
-        let (core, pre) = text.split_once('-').map_or((text, None), |(v, p)| (v, Some(p)));
-        let mut numbers = core.split('.').map(number);
-        let mut next = || numbers.next().unwrap_or(Some(0));
-        let (major, minor, patch) = (number(core.split('.').next()?).and(next())?, next()?, next()?);
-        if numbers.next().is_some() {
-            return None;
+        let parts = Parts::split(text)?;
+        let mut numbers = [0; 3];
+        for (place, text) in numbers.iter_mut().zip(parts.numbers()) {
+            *place = number(text)?;
         }
-        let pre = semver::Prerelease::new(pre.unwrap_or_default()).ok().filter(|p| pre.is_none() || !p.is_empty())?;
-        let build = match build {
+        Self::of(numbers, &parts)
+    }
+
+    /// Puts numbers together with the pre-release and the build metadata of a text.
+    fn of([major, minor, patch]: [u64; 3], parts: &Parts<'_>) -> Option<Self> {
+        let pre = match parts.pre {
+            None => semver::Prerelease::EMPTY,
+            Some(pre) => semver::Prerelease::new(pre).ok().filter(|pre| !pre.is_empty())?,
+        };
+        let build = match parts.build {
             None => semver::BuildMetadata::EMPTY,
-            Some(build) => semver::BuildMetadata::new(build).ok().filter(|b| !b.is_empty())?,
+            Some(build) => semver::BuildMetadata::new(build).ok().filter(|build| !build.is_empty())?,
         };
         Some(Self(semver::Version { major, minor, patch, pre, build }))
     }
@@ -42,8 +46,32 @@ impl Version {
     }
 }
 
+/// A version's text taken apart: one to three elements, then what stands behind `-` and `+`.
+struct Parts<'a> {
+    core: &'a str,
+    pre: Option<&'a str>,
+    build: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    /// `None` when there are more than three elements.
+    fn split(text: &'a str) -> Option<Self> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let (text, build) = text.split_once('+').map_or((text, None), |(head, build)| (head, Some(build)));
+        let (core, pre) = text.split_once('-').map_or((text, None), |(core, pre)| (core, Some(pre)));
+        (core.split('.').count() <= 3).then_some(Self { core, pre, build })
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = &'a str> {
+        self.core.split('.')
+    }
+}
+
 /// A run of digits, also with leading zeros.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
+
+#[cfg(test)]
+mod tests;

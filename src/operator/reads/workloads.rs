@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Reads, core_kind, failed, until};
-use crate::object::{Key, ObjectId};
+use crate::object::{Gvk, Key, ObjectId};
 use crate::operator::Error;
 use crate::report::{Workload, is_add_on};
 
@@ -50,6 +50,11 @@ impl Reads {
     pub async fn list_image_users(&self) -> Result<Vec<ImageUser>, Error> {
         let objects = self.cluster.workloads(None, until()).await.map_err(failed)?;
         Ok(objects.iter().filter(|o| !is_add_on(o)).filter_map(image_user).collect())
+    }
+
+    /// Whether objects of a kind have no namespace, as far as the last look at the API server's kinds says.
+    pub fn is_cluster_scoped(&self, gvk: &Gvk) -> bool {
+        self.cluster.kinds().resolve(gvk).is_ok_and(|kind| !kind.namespaced)
     }
 
     /// Names of the secrets that a service account gives its pods to pull images with; none when it does not exist.

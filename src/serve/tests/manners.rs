@@ -100,7 +100,7 @@ async fn the_key_is_told_and_probes_answer_before_anything_has_happened() {
     let rig = Rig::start(fake, Limits::default(), false).await;
     assert_eq!(rig.get("/api/flux/v6/identity.pub").await.status(), 200);
     assert_eq!(rig.get("/healthz").await.text().await.unwrap(), "ok\n");
-    assert_eq!(rig.get("/api/fluxd/v1/plan").await.status(), 404);
+    assert_eq!(rig.get("/api/fluxd/v1/plan?last=true").await.status(), 404);
     assert_eq!(rig.get("/api/fluxd/v1/outcome").await.status(), 404);
     assert_eq!(rig.get_json("/api/fluxd/v1/status").await["lastSync"], Value::Null);
 }

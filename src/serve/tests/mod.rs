@@ -9,13 +9,16 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Api, Leader, Limits, Probes, Server, Settings, document};
+use crate::daemon::Feed;
 use crate::object::ObjectId;
-use crate::operator::{Held, HeldDelete, HoldReason, Outcome, Plan, Progress};
+use crate::operator::{Held, HeldDelete, HoldReason, Outcome, Plan, Progress, Step};
 use crate::report::{
-    ApiError, Change, ControllerStatus, GitConfig, JobResult, JobState, JobStatus, Metrics, PublicKey, decode_update,
+    ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobResult, JobState, JobStatus, Metrics,
+    ObjectView, ObjectsView, PublicKey, TraceView, decode_update,
 };
 use crate::runtime::{Scoped, Stop, scoped};
 
+mod events;
 mod floods;
 mod followers;
 mod manners;
@@ -29,6 +32,8 @@ struct Fake {
     asked: Arc<Mutex<Vec<String>>>,
     paused: Arc<Mutex<Option<Timestamp>>>,
     passed: bool,
+    feed: Feed,
+    progress: Arc<Mutex<Progress>>,
 }
 
 impl Fake {
@@ -38,6 +43,8 @@ impl Fake {
             asked: Arc::default(),
             paused: Arc::default(),
             passed: true,
+            feed: Feed::default(),
+            progress: Arc::default(),
         }
     }
 
@@ -70,6 +77,11 @@ impl Api for Fake {
         }
     }
 
+    async fn list_images(&self, workload: &str, ns: &str, fields: &[String]) -> Result<Vec<ImageStatus>, ApiError> {
+        self.note(format!("images {workload} {ns:?} {fields:?}"));
+        Ok(Vec::new())
+    }
+
     async fn update_manifests(&self, spec: &Value) -> Result<String, ApiError> {
         self.note(spec.to_string());
         decode_update(spec)?;
@@ -80,6 +92,9 @@ impl Api for Fake {
         if id == "known" {
             let result = JobResult { revision: "9f".repeat(20), ..JobResult::default() };
             return Ok(JobStatus { result, err: String::new(), state: JobState::Succeeded });
+        }
+        if id == "waiting" {
+            return Ok(JobStatus { result: JobResult::default(), err: String::new(), state: JobState::Queued });
         }
         Err(ApiError::unknown_job(id))
     }
@@ -110,6 +125,29 @@ impl Api for Fake {
         Arc::clone(&self.metrics)
     }
 
+    fn feed(&self) -> Feed {
+        self.feed.clone()
+    }
+
+    async fn fresh_plan(&self) -> Result<Arc<Plan>, ApiError> {
+        self.note("fresh plan");
+        Ok(Arc::new(ours::plan()))
+    }
+
+    async fn diff(&self, step: &Step) -> Result<Vec<FieldDiff>, ApiError> {
+        self.note(format!("diff {}", step.target.id));
+        Ok(vec![FieldDiff { path: "/spec/replicas".into(), before: Some(json!(1)), after: Some(json!(2)) }])
+    }
+
+    async fn objects(&self) -> Result<ObjectsView, ApiError> {
+        Ok(ObjectsView { revision: "9f".into(), objects: vec![ours::object()] })
+    }
+
+    async fn trace(&self, id: &ObjectId) -> Result<TraceView, ApiError> {
+        self.note(format!("trace {id}"));
+        Ok(TraceView { object: ours::object(), commit: None, last_apply: None, live: false, fields: Vec::new() })
+    }
+
     fn last_plan(&self) -> Option<Arc<Plan>> {
         self.passed.then(|| Arc::new(ours::plan()))
     }
@@ -123,7 +161,7 @@ impl Api for Fake {
     }
 
     fn progress(&self) -> Progress {
-        Progress::default()
+        *self.progress.lock().unwrap()
     }
 
     fn held(&self) -> Vec<Held> {

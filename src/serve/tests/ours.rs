@@ -25,6 +25,20 @@ pub(super) fn plan() -> Plan {
     }
 }
 
+pub(super) fn object() -> ObjectView {
+    ObjectView {
+        id: "shop:deployment/web".parse().unwrap(),
+        group: "apps".into(),
+        kind: "Deployment".into(),
+        file: Some("apps/web.yaml".into()),
+        line: Some(7),
+        generated: false,
+        result: "unchanged".into(),
+        error: None,
+        owner: None,
+    }
+}
+
 pub(super) fn outcome() -> Outcome {
     let failure = Failure { kind: FailureKind::Denied, message: "shop:deployment/web (apps/web.yaml:7): no".into() };
     let result =
@@ -40,13 +54,36 @@ pub(super) fn outcome() -> Outcome {
 #[tokio::test]
 async fn the_plan_is_told_as_json_and_as_text() {
     let rig = Rig::usual().await;
-    let plan = rig.get_json("/api/fluxd/v1/plan").await;
-    let step = json!({ "id": "shop:deployment/web", "action": "apply", "reason": "changed", "file": "apps/web.yaml",
-                       "line": 7, "clash": false, "takeOver": true });
+    let plan = rig.get_json("/api/fluxd/v1/plan?last=true").await;
+    let step = json!({ "id": "shop:deployment/web", "group": "apps", "kind": "Deployment", "action": "apply",
+                       "reason": "changed", "file": "apps/web.yaml", "line": 7, "generated": false, "clash": false,
+                       "takeOver": true });
     assert_eq!((&plan["steps"], &plan["kept"]), (&json!([step]), &json!(1)));
-    assert_eq!(rig.get_json("/api/fluxd/v1/plan?all=true").await["steps"].as_array().unwrap().len(), 2);
+    assert_eq!(rig.get_json("/api/fluxd/v1/plan?last=true&all=true").await["steps"].as_array().unwrap().len(), 2);
+    assert!(rig.asked().is_empty());
     let text = rig.send(Method::GET, "/api/fluxd/v1/plan", Some("text/plain"), "").await.text().await.unwrap();
     assert!(text.starts_with("apply  shop:deployment/web (changed) [apps/web.yaml:7]\n1 unchanged\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_fresh_plan_tells_field_by_field_what_would_change() {
+    let rig = Rig::usual().await;
+    let plan = rig.get_json("/api/fluxd/v1/plan?diff=true&all=true").await;
+    let diff = json!([{ "path": "/spec/replicas", "before": 1, "after": 2 }]);
+    assert_eq!((&plan["steps"][0]["diff"], &plan["fresh"]), (&diff, &json!(true)));
+    assert_eq!(plan["steps"][1]["diff"], Value::Null, "what is kept does not change");
+    assert_eq!(rig.asked(), ["fresh plan", "diff shop:deployment/web"]);
+}
+
+#[tokio::test]
+async fn objects_and_traces_name_file_and_line() {
+    let rig = Rig::usual().await;
+    let objects = rig.get_json("/api/fluxd/v1/objects").await;
+    assert_eq!((&objects["objects"][0]["file"], &objects["objects"][0]["line"]), (&json!("apps/web.yaml"), &json!(7)));
+    let trace = rig.get_json("/api/fluxd/v1/trace?id=shop:deployment/web").await;
+    assert_eq!(trace["object"]["id"], "shop:deployment/web");
+    assert_eq!(rig.get("/api/fluxd/v1/trace?id=web").await.status(), 400);
+    assert_eq!(rig.asked(), ["trace shop:deployment/web"]);
 }
 
 #[tokio::test]

@@ -90,8 +90,21 @@ impl Mirror {
     pub(super) async fn fetch(&self, errand: &Errand<'_>) -> Result<(), Error> {
         let refspecs = PREFIXES.map(|p| format!("+{p}*:{p}*"));
         let options = ["fetch", "--quiet", "--prune", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head"];
-        let args = options.into_iter().chain(["--", "origin"]).chain(refspecs.iter().map(String::as_str));
-        errand.git.run(Call::new(errand.prefix, args).cwd(self.path()), errand.stop).await.map(drop)
+        // A remote may itself have been cloned without its whole history.
+        let options = options.into_iter().chain(["--update-shallow", "--", "origin"]);
+        let args = options.chain(refspecs.iter().map(String::as_str));
+        errand.git.run(Call::new(errand.prefix, args).cwd(self.path()), errand.stop).await?;
+        self.see_shallow()
+    }
+
+    /// Where a shallow history ends is read by libgit2 only when a repository is opened.
+    fn see_shallow(&self) -> Result<(), Error> {
+        let is_shallow = fs::metadata(self.path().join("shallow")).is_ok_and(|meta| meta.len() > 0);
+        if is_shallow {
+            *self.repository() = Repository::open(self.path())
+                .map_err(|e| Error::Object { what: "a shallow history".to_owned(), reason: e.message().to_owned() })?;
+        }
+        Ok(())
     }
 
     /// Packs what many small fetches left. Not being able to is no harm.

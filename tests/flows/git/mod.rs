@@ -1,8 +1,10 @@
 //! The git room against real repositories and servers. Git sees neither the machine's nor the user's configuration.
 
+mod commits;
 mod faults;
 mod mirror;
 mod network;
+mod pushes;
 mod secrets;
 mod signatures;
 

@@ -4,13 +4,11 @@ use super::{Daemon, environment, text};
 use crate::rig;
 use std::process::Command;
 
-#[tokio::test]
-async fn hidden_files_are_revealed_in_trees_and_exports() {
-    let remote = rig::Repo::new();
-    let daemon = Daemon::of(&remote).with(|s| s.git_secret = true);
+/// Hides a file of a remote's working copy with a fresh key of a home directory, and pushes.
+pub(super) fn hide(remote: &rig::Repo, home: &std::path::Path) -> String {
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new(program);
-        command.current_dir(remote.work()).env_clear().envs(environment(daemon.home()));
+        command.current_dir(remote.work()).env_clear().envs(environment(home));
         rig::run(command.args(args))
     };
     run("gpg", &["--batch", "--passphrase", "", "--quick-gen-key", "ann@example.com", "default", "default", "never"]);
@@ -19,7 +17,14 @@ async fn hidden_files_are_revealed_in_trees_and_exports() {
     remote.write("apps/secret.yaml", "password: hidden\n").write("apps/plain.yaml", "a: 1\n");
     run("git", &["secret", "add", "apps/secret.yaml"]);
     run("git", &["secret", "hide"]);
-    let head = remote.push("hide a file");
+    remote.push("hide a file")
+}
+
+#[tokio::test]
+async fn hidden_files_are_revealed_in_trees_and_exports() {
+    let remote = rig::Repo::new();
+    let daemon = Daemon::of(&remote).with(|s| s.git_secret = true);
+    let head = hide(&remote, daemon.home());
     assert!(!remote.remote_git(&["ls-tree", "-r", "--name-only", "master"]).contains("apps/secret.yaml\n"));
     let repo = daemon.ready().await;
     let head = repo.resolve(&head).await.unwrap();

@@ -1,0 +1,116 @@
+//! Releases as a decision on the head of the branch: what git has, what runs, and what registries offer
+//! (fluxd-v1 §6.2, §6.3).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::generate::{Change, WorkloadChange};
+use crate::object::ObjectId;
+use crate::object::image::ImageRef;
+use crate::report::{ApiError, JobResult, Update, Workload};
+use crate::update::{self, GitWorkload, ImageChange, Images, Release, ReleaseError, World};
+
+use super::commit::{Decision, Outcome};
+use super::jobs::Failed;
+use super::shared::Shared;
+use super::snapshot::Snapshot;
+use super::words;
+
+/// What asks for the newest images.
+pub(super) const ALL_LATEST: &str = "<all latest>";
+/// More workloads than this are listed rather than asked for one by one.
+const ONE_BY_ONE: usize = 20;
+
+/// Decides a release. What automation decided is decided anew here: since then, git and registries may have moved.
+///
+/// # Errors
+/// As [`update::select`], and when the cluster cannot be read.
+pub(super) async fn decide(shared: &Shared, asked: &Update, snapshot: &Snapshot) -> Result<Decision, Failed> {
+    let git = snapshot.workloads();
+    let began = Instant::now();
+    let ids = match asked {
+        Update::Auto(_) => update::automated(&git),
+        _ => update::candidates(asked, &git).map_err(failed)?,
+    };
+    let cluster = live(shared, &ids).await?;
+    shared.metrics.release_stage("select_workloads", began.elapsed());
+    let began = Instant::now();
+    ensure_known(shared, asked).await;
+    let images = images(shared, git.values(), cluster.values());
+    shared.metrics.release_stage("lookup_images", began.elapsed());
+    let world = World { git: &git, cluster: &cluster, images: &images };
+    let wanted = match asked {
+        Update::Auto(_) => Update::Auto(update::decide(&world).changes),
+        other => other.clone(),
+    };
+    let Release { results, changes } = update::select(&wanted, &world).map_err(failed)?;
+    let edits = edits(snapshot, &changes);
+    Ok(Decision { update: wanted, changes: edits, outcome: Outcome::Release(results, changes) })
+}
+
+/// A release that fails tells what it found of each workload, as far as it came.
+fn failed(e: ReleaseError) -> Failed {
+    let result = JobResult { result: e.results().cloned(), ..JobResult::default() };
+    Failed { error: words::release_failed(&e.to_string()), result }
+}
+
+/// Those of the workloads that are live.
+pub(super) async fn live(shared: &Shared, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, Workload>, ApiError> {
+    let found = if ids.len() > ONE_BY_ONE {
+        shared.reads.list_workloads(None).await.map(|mut all| {
+            all.retain(|workload| ids.contains(&workload.id));
+            all
+        })
+    } else {
+        shared.reads.get_workloads(ids).await
+    };
+    let found = found.map_err(|e| ApiError::untyped(e.to_string()))?;
+    Ok(found.into_iter().map(|workload| (workload.id.clone(), workload)).collect())
+}
+
+/// An image that somebody names need not have been seen by the scan yet.
+async fn ensure_known(shared: &Shared, asked: &Update) {
+    let Update::Image(release) = asked else { return };
+    if release.image == ALL_LATEST {
+        return;
+    }
+    let Ok(image) = release.image.parse::<ImageRef>() else { return };
+    let tags: Vec<String> = Some(image.tag.clone()).filter(|tag| !tag.is_empty()).into_iter().collect();
+    if let Err(e) = shared.registry.ensure(&image.canonical(), &tags).await {
+        tracing::warn!(component = "sync-loop", image = %image.full(), err = %e, "looking for the image to release");
+    }
+}
+
+/// What is known of all repositories that git or the cluster names.
+pub(super) fn images<'a>(
+    shared: &Shared,
+    git: impl Iterator<Item = &'a GitWorkload>,
+    cluster: impl Iterator<Item = &'a Workload>,
+) -> Images {
+    let of_git = git.flat_map(|w| &w.containers).filter_map(|c| Some(c.image.as_ref().ok()?.canonical()));
+    let live = cluster.flat_map(|w| w.containers.iter().flatten());
+    let of_cluster = live.filter_map(|c| Some(c.image.parse::<ImageRef>().ok()?.canonical()));
+    let mut images = Images::new();
+    for name in of_git.chain(of_cluster) {
+        if let std::collections::btree_map::Entry::Vacant(vacant) = images.entry(name)
+            && let Ok(view) = shared.registry.repository(vacant.key())
+        {
+            vacant.insert(view);
+        }
+    }
+    images
+}
+
+fn edits(snapshot: &Snapshot, changes: &[ImageChange]) -> Vec<WorkloadChange> {
+    let mut by_workload: BTreeMap<&ObjectId, Vec<Change>> = BTreeMap::new();
+    for change in changes {
+        let edit = Change::Image { container: change.container.clone(), image: change.target.clone() };
+        by_workload.entry(&change.id).or_default().push(edit);
+    }
+    let edits = by_workload.into_iter().filter_map(|(id, changes)| {
+        let object = Arc::clone(snapshot.objects.get(id)?);
+        Some(WorkloadChange { id: id.clone(), object, changes })
+    });
+    edits.collect()
+}
