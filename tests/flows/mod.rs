@@ -12,4 +12,5 @@ mod parity;
 mod process;
 mod rig;
 mod strategic_merge;
+mod updates;
 mod upgrade;
