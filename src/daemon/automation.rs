@@ -15,7 +15,7 @@ use crate::tree::Revision;
 use crate::update::{self, Remark, Verdict, World};
 
 use super::shared::Shared;
-use super::{release, snapshot};
+use super::{live, release, snapshot};
 
 /// News of registries come in bursts: this long without any ends a burst.
 const QUIET: Duration = Duration::from_millis(400);
@@ -106,7 +106,8 @@ impl Looker<'_> {
             tracing::info!(component = "sync-loop", msg = "no automated workloads");
             return Ok(false);
         }
-        let cluster = release::live(shared, &ids).await?;
+        let cluster = live::some(shared, &ids, &snapshot.objects).await;
+        let cluster = cluster.map_err(|e| ApiError::untyped(e.to_string()))?;
         let images = release::images(shared, git.values().filter(|w| ids.contains(&w.id)), cluster.values());
         let decision = update::decide(&World { git: &git, cluster: &cluster, images: &images });
         self.tell(&decision.remarks);

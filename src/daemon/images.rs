@@ -10,7 +10,7 @@ use crate::registry::{Info, RepositoryView};
 use crate::report::{ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
 
 use super::shared::Shared;
-use super::snapshot;
+use super::{live, snapshot};
 
 /// What stands for all workloads.
 const ALL: &str = "<all>";
@@ -28,15 +28,15 @@ pub(super) async fn list(
     if is_one && !namespace.is_empty() {
         return Err(untyped(&"cannot filter by 'namespace' and 'workload' at the same time"));
     }
-    let workloads = if is_one {
-        let id: ObjectId = workload.parse().map_err(|e| untyped(&format!("treating workload spec as ID: {e}")))?;
-        shared.reads.get_workloads(&[id]).await
-    } else {
-        shared.reads.list_workloads(Some(namespace).filter(|n| !n.is_empty())).await
-    };
-    let workloads = workloads.map_err(|e| untyped(&e))?;
+    let named = || workload.parse().map_err(|e| untyped(&format!("treating workload spec as ID: {e}")));
+    let one: Option<ObjectId> = is_one.then(named).transpose()?;
     let loaded = shared.resources().await.map_err(ApiError::from)?;
     let in_git = snapshot::by_id(shared, &loaded);
+    let workloads = match one {
+        Some(id) => live::some(shared, &[id], &in_git).await.map(|found| found.into_values().collect()),
+        None => live::all(shared, Some(namespace).filter(|n| !n.is_empty()), &in_git).await,
+    };
+    let workloads: Vec<Workload> = workloads.map_err(|e| untyped(&e))?;
     workloads.iter().map(|w| status(shared, w, &in_git, fields)).collect()
 }
 

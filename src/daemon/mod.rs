@@ -13,6 +13,7 @@ mod head;
 mod identity;
 mod images;
 mod jobs;
+mod live;
 mod marker;
 mod policies;
 mod release;

@@ -16,7 +16,7 @@ use super::snapshot::Snapshot;
 /// # Errors
 /// When a tag filter is no pattern; the whole update is then refused.
 pub(super) fn decide(updates: &BTreeMap<ObjectId, PolicyUpdate>, snapshot: &Snapshot) -> Result<Decision, Failed> {
-    let plan = update::plan_policies(updates, &snapshot.all()).map_err(Failed::untyped)?;
+    let plan = update::plan_policies(updates, &snapshot.named(updates.keys())).map_err(Failed::untyped)?;
     let edits = plan.edits.iter().filter(|(_, edits)| !edits.is_empty());
     let changes = edits.filter_map(|(id, edits)| {
         let changes = edits.iter().map(|(policy, value)| {

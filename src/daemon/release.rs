@@ -8,19 +8,17 @@ use std::time::Instant;
 use crate::generate::{Change, WorkloadChange};
 use crate::object::ObjectId;
 use crate::object::image::ImageRef;
-use crate::report::{ApiError, JobResult, Update, Workload};
+use crate::report::{JobResult, Update, Workload};
 use crate::update::{self, GitWorkload, ImageChange, Images, Release, ReleaseError, World};
 
 use super::commit::{Decision, Outcome};
 use super::jobs::Failed;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use super::words;
+use super::{live, words};
 
 /// What asks for the newest images.
 pub(super) const ALL_LATEST: &str = "<all latest>";
-/// More workloads than this are listed rather than asked for one by one.
-const ONE_BY_ONE: usize = 20;
 
 /// Decides a release. What automation decided is decided anew here: since then, git and registries may have moved.
 ///
@@ -33,7 +31,7 @@ pub(super) async fn decide(shared: &Shared, asked: &Update, snapshot: &Snapshot)
         Update::Auto(_) => update::automated(&git),
         _ => update::candidates(asked, &git).map_err(failed)?,
     };
-    let cluster = live(shared, &ids).await?;
+    let cluster = live::some(shared, &ids, &snapshot.objects).await.map_err(Failed::untyped)?;
     shared.metrics.release_stage("select_workloads", began.elapsed());
     let began = Instant::now();
     ensure_known(shared, asked).await;
@@ -53,20 +51,6 @@ pub(super) async fn decide(shared: &Shared, asked: &Update, snapshot: &Snapshot)
 fn failed(e: ReleaseError) -> Failed {
     let result = JobResult { result: e.results().cloned(), ..JobResult::default() };
     Failed { error: words::release_failed(&e.to_string()), result }
-}
-
-/// Those of the workloads that are live.
-pub(super) async fn live(shared: &Shared, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, Workload>, ApiError> {
-    let found = if ids.len() > ONE_BY_ONE {
-        shared.reads.list_workloads(None).await.map(|mut all| {
-            all.retain(|workload| ids.contains(&workload.id));
-            all
-        })
-    } else {
-        shared.reads.get_workloads(ids).await
-    };
-    let found = found.map_err(|e| ApiError::untyped(e.to_string()))?;
-    Ok(found.into_iter().map(|workload| (workload.id.clone(), workload)).collect())
 }
 
 /// An image that somebody names need not have been seen by the scan yet.

@@ -8,6 +8,7 @@ use crate::object::{Ignore, Object, ObjectId};
 use crate::report::{ApiError, Container, ControllerStatus, ImageInfo, ReadOnly, Workload};
 use crate::source::git;
 
+use super::live;
 use super::shared::{ResourcesError, Shared};
 use super::snapshot::by_id;
 
@@ -27,8 +28,9 @@ pub(super) async fn list(
     ids: &[ObjectId],
 ) -> Result<Vec<ControllerStatus>, ApiError> {
     let namespace = Some(namespace).filter(|n| !n.is_empty());
-    let workloads = shared.reads.list_workloads(namespace).await.map_err(|e| ApiError::untyped(e.to_string()))?;
     let in_git = in_git(shared).await?;
+    let workloads = live::all(shared, namespace, &in_git.objects).await;
+    let workloads = workloads.map_err(|e| ApiError::untyped(e.to_string()))?;
     let wanted = workloads.into_iter().filter(|w| ids.is_empty() || ids.contains(&w.id));
     Ok(wanted.map(|w| status(shared, w, &in_git)).collect())
 }

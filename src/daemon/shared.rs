@@ -1,5 +1,6 @@
 //! What the loop, the jobs and the API share: the repository, the generator, and what the last load saw.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -68,6 +69,8 @@ pub(super) struct State {
     pub(super) wanted: Option<LoadedAt>,
     /// The last load.
     pub(super) loaded: Option<LoadedAt>,
+    /// Revisions that are being loaded.
+    pub(super) loading: HashMap<Revision, Arc<tokio::sync::Mutex<()>>>,
     /// What was synced last.
     pub(super) synced: Option<Arc<Loaded>>,
     /// The marker that this process wrote last.
@@ -121,14 +124,21 @@ impl Shared {
 
     /// What a revision wants. A load of the same revision is reused unless `rerun` asks for the commands to run again.
     pub(super) async fn load(&self, revision: &Revision, rerun: bool, stop: &Stop) -> Result<Arc<Loaded>, LoadError> {
+        // Who wants a revision that is being loaded waits for that: commands take time, and run once.
+        let turn = Arc::clone(self.state().loading.entry(revision.clone()).or_default());
+        let _turn = if rerun { None } else { Some(turn.lock().await) };
         let known = self.state().loaded.clone();
         if let Some((_, loaded)) = known.filter(|(at, _)| at == revision && !rerun) {
+            self.state().loading.remove(revision);
             return Ok(loaded);
         }
         let tree = self.repo.tree(revision).await.map_err(LoadError::Git)?;
         let loaded = self.generator.load(&tree, &self.export(), rerun, stop).await.map_err(LoadError::Manifests)?;
         let loaded = Arc::new(loaded);
-        self.state().loaded = Some((revision.clone(), Arc::clone(&loaded)));
+        let mut state = self.state();
+        state.loaded = Some((revision.clone(), Arc::clone(&loaded)));
+        state.loading.remove(revision);
+        drop(state);
         Ok(loaded)
     }
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::generate::Loaded;
-use crate::object::{Object, ObjectId, workload};
+use crate::object::{Object, ObjectId};
 use crate::report::ApiError;
 use crate::runtime::Stop;
 use crate::tree::{Revision, Tree};
 use crate::update::GitWorkload;
 
-use super::marker;
+use super::{live, marker};
 use super::shared::{LoadError, Shared};
 use super::words;
 
@@ -27,19 +27,17 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// The workloads alone.
     pub(super) fn workloads(&self) -> BTreeMap<ObjectId, GitWorkload> {
-        self.described(|object| workload::is_workload(object))
+        self.objects.iter().filter(|(_, object)| live::is_workload(object)).map(described).collect()
     }
 
-    /// All objects.
-    pub(super) fn all(&self) -> BTreeMap<ObjectId, GitWorkload> {
-        self.described(|_| true)
+    /// The objects that are named, workloads or not.
+    pub(super) fn named<'a>(&self, ids: impl Iterator<Item = &'a ObjectId>) -> BTreeMap<ObjectId, GitWorkload> {
+        ids.filter_map(|id| self.objects.get_key_value(id)).map(described).collect()
     }
+}
 
-    fn described(&self, is_wanted: impl Fn(&serde_json::Value) -> bool) -> BTreeMap<ObjectId, GitWorkload> {
-        let values = self.objects.iter().map(|(id, object)| (id, object.value()));
-        let wanted = values.filter(|(_, value)| is_wanted(value));
-        wanted.map(|(id, value)| (id.clone(), GitWorkload::new(id.clone(), &value))).collect()
-    }
+fn described((id, object): (&ObjectId, &Arc<Object>)) -> (ObjectId, GitWorkload) {
+    (id.clone(), GitWorkload::new(id.clone(), &object.value()))
 }
 
 /// Reads the head of the branch as the mirror knows it.

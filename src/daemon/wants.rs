@@ -16,7 +16,7 @@ use crate::runtime::Stop;
 
 use super::images::filter;
 use super::shared::Shared;
-use super::snapshot;
+use super::{live, snapshot};
 
 /// How often the cluster is asked what runs in it.
 const EVERY: Duration = Duration::from_secs(60);
@@ -64,7 +64,9 @@ async fn collect(
     shared: &Shared,
     complaints: &mut Complaints,
 ) -> Result<BTreeMap<CanonicalName, Want>, operator::Error> {
-    let users = shared.reads.list_image_users().await?;
+    // Not knowing git means that nothing is automated yet; what runs can be looked for all the same.
+    let in_git = shared.resources().await.map(|loaded| snapshot::by_id(shared, &loaded)).unwrap_or_default();
+    let users = live::image_users(shared, &in_git).await?;
     let accounts =
         read_all(users.iter().map(|u| (u.namespace.clone(), u.service_account.clone())), |(ns, name)| async move {
             shared.reads.get_pull_secrets(&ns, &name).await.map_err(|e| format!("{e}"))
@@ -73,8 +75,6 @@ async fn collect(
     let secrets = users.iter().flat_map(|user| secrets_of(user, &accounts));
     let secrets = read_all(secrets, |(ns, name)| async move { read_secret(shared, &ns, &name).await });
     let secrets = settle("image pull secret", secrets.await, complaints);
-    // Not knowing git means that nothing is automated yet; what runs can be looked for all the same.
-    let in_git = shared.resources().await.map(|loaded| snapshot::by_id(shared, &loaded)).unwrap_or_default();
     Ok(assemble(&users, &accounts, &secrets, &in_git, complaints))
 }
 

@@ -15,6 +15,11 @@ fn declarations(object: &Value) -> impl Iterator<Item = (&str, &str)> {
     annotations.filter_map(|(key, value)| Some((key.strip_prefix(PREFIX)?, value.as_str()?)))
 }
 
+/// Whether the JSON of an object may declare an image: a quick look that spares parsing most objects.
+pub fn may_declare(json: &[u8]) -> bool {
+    json.windows(PREFIX.len()).any(|text| text == PREFIX.as_bytes())
+}
+
 /// Whether an object declares an image.
 pub(super) fn any(object: &Value) -> bool {
     declarations(object).next().is_some()

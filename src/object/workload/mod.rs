@@ -9,6 +9,7 @@ mod policies;
 #[cfg(test)]
 mod tests;
 
+pub use declared::may_declare;
 pub use path::Step;
 pub use policies::{AnnotationChange, annotation_changes, policy_changes, policy_edits, policy_key};
 

@@ -43,6 +43,24 @@ impl Reads {
         Ok(found)
     }
 
+    /// A workload of any kind, which declares where its images are; `None` when it does not exist, declares nothing, or is of
+    /// a kind that the API server does not have.
+    ///
+    /// # Errors
+    /// [`Error::Cluster`].
+    pub async fn get_workload_of(&self, kind: &Gvk, id: &ObjectId) -> Result<Option<Workload>, Error> {
+        let kinds = self.cluster.kinds();
+        let Ok(kind) = kinds.resolve(kind) else { return Ok(None) };
+        let key = Key {
+            group: kind.gvk.group.clone(),
+            kind: kind.gvk.kind.clone(),
+            namespace: id.namespace().map(str::to_owned),
+            name: id.name().to_owned(),
+        };
+        let object = self.cluster.get(kind, &key, until()).await.map_err(failed)?;
+        Ok(object.as_ref().and_then(Workload::from_live))
+    }
+
     /// All workloads that we may look at, with what their pods pull images by.
     ///
     /// # Errors
