@@ -173,3 +173,62 @@ fn add<T: PartialEq>(list: &mut Vec<T>, one: T) {
         list.push(one);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::object::Origin;
+    use crate::report::Workload;
+
+    fn user(kind: &str, name: &str, image: &str, pull_secrets: &[&str]) -> ImageUser {
+        let pod = json!({"containers": [{"name": "main", "image": image}]});
+        let live = json!({"kind": kind, "metadata": {"name": name, "namespace": "shop"}, "spec": {"template": {"spec": pod}}});
+        ImageUser {
+            workload: Workload::from_live(&live).unwrap(),
+            namespace: "shop".into(),
+            service_account: "default".into(),
+            pull_secrets: pull_secrets.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn login(host: &str, user: &str) -> Credentials {
+        let auth = json!({"auths": {host: {"username": user, "password": "pw"}}}).to_string();
+        Credentials::parse(auth.as_bytes(), user).unwrap().0
+    }
+
+    fn at(name: &str) -> Name {
+        ("shop".to_owned(), name.to_owned())
+    }
+
+    #[test]
+    fn workloads_that_share_an_image_share_what_is_wanted_of_it() {
+        let annotations = json!({"fluxcd.io/automated": "true", "fluxcd.io/tag.main": "semver:~1"});
+        let meta = json!({"name": "web", "namespace": "shop", "annotations": annotations});
+        let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta});
+        let origin = Origin { file: "web.yaml".into(), line: 1, generated: false };
+        let object = Arc::new(Object::new(&manifest, origin).unwrap());
+        let in_git = HashMap::from([("shop:deployment/web".parse().unwrap(), object)]);
+        let users = [
+            user("Deployment", "web", "nginx:1.2", &[]),
+            user("DaemonSet", "agent", "docker.io/library/nginx:1.3", &["own", "gone"]),
+            user("StatefulSet", "broken", "a:b:c", &[]),
+        ];
+        let accounts = HashMap::from([(at("default"), vec!["of-account".to_owned()])]);
+        let secrets =
+            HashMap::from([(at("of-account"), login("quay.io", "account")), (at("own"), login("docker.io", "own"))]);
+        let mut complaints = Complaints::default();
+
+        let wants = assemble(&users, &accounts, &secrets, &in_git, &mut complaints);
+
+        let (name, want) = wants.iter().next().unwrap();
+        assert_eq!((wants.len(), name.to_string().as_str()), (1, "index.docker.io/library/nginx"));
+        let patterns: Vec<String> = want.patterns.iter().map(ToString::to_string).collect();
+        assert_eq!((patterns.as_slice(), want.automated), (["semver:~1".to_owned(), "glob:*".to_owned()].as_slice(), true));
+        let names: Vec<String> = want.names.iter().map(ToString::to_string).collect();
+        assert_eq!((names.as_slice(), &want.current), (["nginx".into(), "docker.io/library/nginx".into()].as_slice(), &vec!["1.2".into(), "1.3".into()]));
+        assert!(want.credentials.get("quay.io").is_some() && want.credentials.get("index.docker.io").is_some());
+        assert_eq!(complaints.0.len(), 1, "the broken image is told of once: {:?}", complaints.0);
+    }
+}

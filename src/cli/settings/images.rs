@@ -101,3 +101,58 @@ fn proxies(env: &Environment) -> Proxies {
     let either = |name: &str| text(env, name).or_else(|| text(env, &name.to_lowercase()));
     Proxies { https: either("HTTPS_PROXY"), http: either("HTTP_PROXY"), exempt: either("NO_PROXY") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::flags::{Parsed, parse};
+    use super::*;
+
+    fn flags(args: &[&str]) -> Given {
+        match parse(args.iter().map(Into::into), &mut Vec::new()) {
+            Ok(Parsed::Run { given, .. }) => given,
+            other => panic!("{args:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_older_flag_of_the_interval_counts_only_alone() {
+        for (args, seconds, told) in [
+            (&[][..], 300, 0),
+            (&["--registry-poll-interval=1m"][..], 60, 0),
+            (&["--registry-poll-interval=1m", "--automation-interval=2m"][..], 120, 1),
+        ] {
+            let mut notices = Vec::new();
+            let interval = automation_interval(&flags(args), &mut notices);
+            assert_eq!((interval.as_secs(), notices.len()), (seconds, told), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_that_skips_continuous_integration_is_the_given_one_or_the_usual() {
+        for (args, text) in [
+            (&[][..], ""),
+            (&["--git-ci-skip"][..], "\n\n[ci skip]"),
+            (&["--git-ci-skip", "--git-ci-skip-message=[skip me]"][..], "[skip me]"),
+            (&["--git-ci-skip-message=[skip me]"][..], "[skip me]"),
+        ] {
+            assert_eq!(ci_skip(&flags(args)), text, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn limits_that_let_nothing_through_are_refused() {
+        let env = Environment::default();
+        for arg in ["--registry-rps=0", "--registry-rps=-1", "--registry-burst=0"] {
+            assert!(registry(&flags(&[arg]), &env).is_err(), "{arg}");
+        }
+        let built = registry(&flags(&["--registry-rps=200", "--registry-burst=125"]), &env).unwrap();
+        assert_eq!((built.rps, built.burst, built.disabled), (200.0, 125, false));
+    }
+
+    #[test]
+    fn proxies_are_read_in_either_spelling() {
+        let vars = [("https_proxy".into(), "http://p:1".into()), ("NO_PROXY".into(), "x".into())].into();
+        let proxies = proxies(&Environment { vars, ..Environment::default() });
+        assert_eq!((proxies.https.as_deref(), proxies.exempt.as_deref()), (Some("http://p:1"), Some("x")));
+    }
+}

@@ -2,6 +2,7 @@
 //! fluxctl 1.25.4 and over HTTP.
 
 mod jobs;
+mod parity;
 mod policies;
 mod releases;
 
