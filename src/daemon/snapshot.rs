@@ -10,9 +10,9 @@ use crate::runtime::Stop;
 use crate::tree::{Revision, Tree};
 use crate::update::GitWorkload;
 
-use super::{live, marker};
 use super::shared::{LoadError, Shared};
 use super::words;
+use super::{live, marker};
 
 /// The newest commit with all that it says.
 pub(super) struct Snapshot {

@@ -184,7 +184,8 @@ mod tests {
 
     fn user(kind: &str, name: &str, image: &str, pull_secrets: &[&str]) -> ImageUser {
         let pod = json!({"containers": [{"name": "main", "image": image}]});
-        let live = json!({"kind": kind, "metadata": {"name": name, "namespace": "shop"}, "spec": {"template": {"spec": pod}}});
+        let live =
+            json!({"kind": kind, "metadata": {"name": name, "namespace": "shop"}, "spec": {"template": {"spec": pod}}});
         ImageUser {
             workload: Workload::from_live(&live).unwrap(),
             namespace: "shop".into(),
@@ -225,9 +226,15 @@ mod tests {
         let (name, want) = wants.iter().next().unwrap();
         assert_eq!((wants.len(), name.to_string().as_str()), (1, "index.docker.io/library/nginx"));
         let patterns: Vec<String> = want.patterns.iter().map(ToString::to_string).collect();
-        assert_eq!((patterns.as_slice(), want.automated), (["semver:~1".to_owned(), "glob:*".to_owned()].as_slice(), true));
+        assert_eq!(
+            (patterns.as_slice(), want.automated),
+            (["semver:~1".to_owned(), "glob:*".to_owned()].as_slice(), true)
+        );
         let names: Vec<String> = want.names.iter().map(ToString::to_string).collect();
-        assert_eq!((names.as_slice(), &want.current), (["nginx".into(), "docker.io/library/nginx".into()].as_slice(), &vec!["1.2".into(), "1.3".into()]));
+        assert_eq!(
+            (names.as_slice(), &want.current),
+            (["nginx".into(), "docker.io/library/nginx".into()].as_slice(), &vec!["1.2".into(), "1.3".into()])
+        );
         assert!(want.credentials.get("quay.io").is_some() && want.credentials.get("index.docker.io").is_some());
         assert_eq!(complaints.0.len(), 1, "the broken image is told of once: {:?}", complaints.0);
     }

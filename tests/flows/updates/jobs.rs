@@ -43,7 +43,10 @@ fn after_a_kill_a_job_is_known_by_its_commit_and_not_made_again() {
     });
     let status = status.json();
     assert_eq!(status["StatusString"], "succeeded", "{status}");
-    assert_eq!((status["Result"]["revision"].as_str(), &status["Result"]["spec"]["type"]), (Some(pushed.as_str()), &json!("containers")));
+    assert_eq!(
+        (status["Result"]["revision"].as_str(), &status["Result"]["spec"]["type"]),
+        (Some(pushed.as_str()), &json!("containers"))
+    );
     assert_eq!(repo.remote_git(&["rev-list", "--count", "master"]).trim(), "2");
 }
 

@@ -115,9 +115,8 @@ fn every_update_is_carried_out_as_by_the_original() {
     let [theirs, ours] = [true, false].map(|original| {
         let side = Side::new(plane, &namespace, original, &["--git-set-author", "--git-ci-skip"]);
         let seen: Vec<Value> = updates(&id).iter().map(|spec| side.seen(spec)).collect();
-        let printed = ["list-workloads", "list-images"].map(|verb| {
-            fluxctl(plane, &side.fluxd, &side.repo, &[verb, "-n", &namespace]).text
-        });
+        let printed = ["list-workloads", "list-images"]
+            .map(|verb| fluxctl(plane, &side.fluxd, &side.repo, &[verb, "-n", &namespace]).text);
         (seen, printed)
     });
     for ((spec, ours), theirs) in updates(&id).iter().zip(&ours.0).zip(&theirs.0) {

@@ -60,7 +60,8 @@ fn lock_and_unlock_tell_who_and_why() {
 #[test]
 fn tag_filters_are_set_for_one_and_for_all_containers_and_removed() {
     let shop = shop(&[]);
-    let policy = |args: &[&str]| shop.done(&[&["policy", "-n", &shop.namespace, "-w", "deployment/web"], args].concat());
+    let policy =
+        |args: &[&str]| shop.done(&[&["policy", "-n", &shop.namespace, "-w", "deployment/web"], args].concat());
     policy(&["--tag-all=semver:~1.0"]);
     let after = shop.file("web.yaml");
     for line in ["fluxcd.io/tag.main: semver:~1.0\n", "fluxcd.io/tag.side: semver:~1.0\n"] {
