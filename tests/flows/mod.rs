@@ -10,6 +10,7 @@ mod holds;
 mod in_cluster;
 mod parity;
 mod process;
+mod registry;
 mod rig;
 mod strategic_merge;
 mod updates;

@@ -183,7 +183,7 @@ impl Item {
                 return Some((hurried(Urgency::Refresh), chunk(tags, CHUNK)));
             }
         }
-        let idle = !self.busy[1] && !self.agenda.rest.is_empty();
+        let idle = self.busy == [false; 2] && !self.agenda.rest.is_empty();
         idle.then(|| (Urgency::Background, chunk(&self.agenda.rest, BACKGROUND_CHUNK)))
     }
 }
@@ -264,9 +264,10 @@ mod tests {
         assert_eq!(next(&mut plan, 0), fetch("b", Urgency::Decide, &["9"]));
         assert_eq!(next(&mut plan, 0), fetch("a", Urgency::Decide, &["3", "2", "1"]));
         assert_eq!(next(&mut plan, 0), list("c", Urgency::List));
-        assert_eq!(next(&mut plan, 0), fetch("b", Urgency::Background, &["8"]));
+        assert_eq!(next(&mut plan, 0), None);
         done(&mut plan, "b", Urgency::Decide, None);
         assert!(plan.set_agenda(&name("b"), agenda(&[], &["8"]), None));
+        assert_eq!(next(&mut plan, 0), fetch("b", Urgency::Background, &["8"]));
         assert!(!plan.set_agenda(&name("b"), agenda(&[], &["8"]), None));
     }
 
