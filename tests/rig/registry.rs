@@ -157,10 +157,12 @@ impl DockerRegistry {
     #[track_caller]
     fn blob(&self, repository: &str, content: &str) {
         let begun = self.ask("POST", &format!("/v2/{repository}/blobs/uploads/"), &[], "").expect("it answers");
-        let location = begun.headers.lines().find_map(|line| line.strip_prefix("Location: ")).expect("a place to put it");
+        let location =
+            begun.headers.lines().find_map(|line| line.strip_prefix("Location: ")).expect("a place to put it");
         let (_, path) = location.split_once(&self.host()).expect("it is at the registry");
         let path = format!("{}&digest={}", path.trim_end(), digest(content));
-        let done = self.ask("PUT", &path, &[("Content-Type", "application/octet-stream")], content).expect("it answers");
+        let done =
+            self.ask("PUT", &path, &[("Content-Type", "application/octet-stream")], content).expect("it answers");
         assert_eq!(done.status, 201, "{}", done.body);
     }
 
@@ -356,7 +358,9 @@ pub fn scripted_registry(repository: &str, images: &[(&str, Image)]) -> impl Fn(
             return Scripted::json(&json!({}));
         }
         let found = |text: String, kind: &str| {
-            Scripted::new(200, text.clone()).header("Content-Type", kind).header("Docker-Content-Digest", &digest(&text))
+            Scripted::new(200, text.clone())
+                .header("Content-Type", kind)
+                .header("Docker-Content-Digest", &digest(&text))
         };
         let unknown = json!({"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}).to_string();
         let rest = seen.path.strip_prefix(&base).unwrap_or_default();

@@ -90,7 +90,9 @@ async fn ecr_is_used_with_a_web_identity() {
     let cloud = Cloud::start(ECR, "AWS", "ecr-password");
     let api = Double::start(ecr_api("ASIAWEB", Some("web-session")));
     let sts = Double::start(|seen| {
-        assert!(seen.body.contains("Action=AssumeRoleWithWebIdentity") && seen.body.contains("WebIdentityToken=pod-token"));
+        assert!(
+            seen.body.contains("Action=AssumeRoleWithWebIdentity") && seen.body.contains("WebIdentityToken=pod-token")
+        );
         Scripted::new(
             200,
             "<A><Credentials><AccessKeyId>ASIAWEB</AccessKeyId><SecretAccessKey>s</SecretAccessKey>\
@@ -128,8 +130,7 @@ async fn ecr_is_used_with_the_machines_role_and_region() {
                                         "Expiration": "2096-01-01T00:00:00Z"})),
         }
     });
-    let aws =
-        Aws { ecr_endpoint: Some(api.url()), metadata_endpoint: Some(metadata.url()), ..Aws::default() };
+    let aws = Aws { ecr_endpoint: Some(api.url()), metadata_endpoint: Some(metadata.url()), ..Aws::default() };
     let settings = with_aws(aws);
     Registry::new(settings.clone()).unwrap().check_ecr().await.unwrap();
     cloud.lets_in(settings).await;
@@ -184,7 +185,9 @@ async fn microsofts_registries_get_the_exchanged_workload_identity() {
         "/tenant/oauth2/v2.0/token" if seen.body.contains("client_assertion=federated") => {
             Scripted::json(&json!({"access_token": "entra"}))
         }
-        "/oauth2/exchange" if seen.body.contains("access_token=entra") && seen.body.contains("service=shop.azurecr.io") => {
+        "/oauth2/exchange"
+            if seen.body.contains("access_token=entra") && seen.body.contains("service=shop.azurecr.io") =>
+        {
             Scripted::json(&json!({"refresh_token": "refresh"}))
         }
         _ => Scripted::new(400, ""),

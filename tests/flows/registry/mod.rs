@@ -46,7 +46,12 @@ impl Scan {
     }
 
     /// Waits until what is known fits.
-    async fn until(&self, name: &CanonicalName, what: &str, fits: impl Fn(&RepositoryView) -> bool) -> Arc<RepositoryView> {
+    async fn until(
+        &self,
+        name: &CanonicalName,
+        what: &str,
+        fits: impl Fn(&RepositoryView) -> bool,
+    ) -> Arc<RepositoryView> {
         eventually_async(what, || async { self.registry.repository(name).ok().filter(|view| fits(view)) }).await
     }
 

@@ -79,7 +79,10 @@ async fn a_schema_1_manifest_describes_its_image() {
     let name = name(&double.host(), "shop/web");
     let scan = Scan::of(settings(), &name, "*");
     let view = scan.complete(&name, "*").await;
-    assert_eq!((view.images["old"].image_id.as_str(), created(&view.images["old"])), ("abc", "2017-01-02T03:04:05Z".to_owned()));
+    assert_eq!(
+        (view.images["old"].image_id.as_str(), created(&view.images["old"])),
+        ("abc", "2017-01-02T03:04:05Z".to_owned())
+    );
     scan.end().await;
 }
 

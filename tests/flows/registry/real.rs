@@ -17,7 +17,8 @@ async fn every_kind_of_image_is_found_with_its_digests_and_times() {
     registry.push("shop/web", "oci", &oci(2));
     let amd = oci(4);
     let list = registry.push_index("shop/web", "list", LIST, &[("linux/arm64", made(3)), ("linux/amd64", made(4))]);
-    let index = registry.push_index("shop/web", "index", INDEX, &[("unknown/unknown", oci(3)), ("linux/amd64", amd.clone())]);
+    let index =
+        registry.push_index("shop/web", "index", INDEX, &[("unknown/unknown", oci(3)), ("linux/amd64", amd.clone())]);
     registry.push_index("shop/web", "windows", INDEX, &[("windows/amd64", oci(5))]);
     let helm = Image {
         types: (amd.types.0, "application/vnd.cncf.helm.config.v1+json"),
