@@ -21,6 +21,7 @@ pub const ALL: &[(&str, Case)] = &[
     ("generators", generators),
     ("release", release::one_release),
     ("flood", release::flood),
+    ("races", crate::races::races),
 ];
 
 /// Objects per namespace in the repositories.

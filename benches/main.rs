@@ -19,6 +19,7 @@ mod rig;
 mod cases;
 mod figures;
 mod process;
+mod races;
 mod raw;
 mod release;
 
