@@ -9,6 +9,7 @@ use super::mirror::{Errand, Mirror, Remote};
 use super::repo::Inner;
 use super::run::Git;
 use super::scratch::Scratch;
+use super::turn::Turn;
 use super::{Error, Status, check_url, ssh};
 use crate::runtime::{Stop, blocking};
 
@@ -59,6 +60,7 @@ pub(super) struct Desk {
     own_ssh: Option<bool>,
     /// Whether the server cannot move several refs in one step.
     pub(super) is_plain: bool,
+    pub(super) turn: Turn,
 }
 
 impl Desk {

@@ -29,6 +29,7 @@ mod scratch;
 mod secret;
 mod settings;
 mod ssh;
+mod turn;
 mod url;
 mod verify;
 mod write;

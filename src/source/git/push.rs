@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use git2::Oid;
 
@@ -78,6 +79,7 @@ pub(super) async fn push_commit(
         return Err(PushError::ReadOnly);
     }
     let stop = inner.stop().during_drain();
+    yield_turn(inner, &stop).await?;
     let mut desk = inner.desk.lock().await;
     let mirror = inner.open()?;
     let head = inner.head_of(&mirror).await?;
@@ -98,9 +100,26 @@ pub(super) async fn push_commit(
         note,
         who: Person::now(&inner.settings.user, &inner.settings.email),
     };
-    parcel.send(&mut desk).await?;
+    let start = Instant::now();
+    let sent = parcel.send(&mut desk).await;
+    match &sent {
+        Ok(()) => desk.turn.landed(Instant::now(), start.elapsed()),
+        Err(PushError::Rejected(_)) => desk.turn.lost(Instant::now()),
+        Err(_) => {}
+    }
+    sent?;
     inner.changes.send_modify(|count| *count += 1);
     Ok(history::revision(commit))
+}
+
+/// Lets rivals go first, if there are any, and then looks at what they wrote.
+async fn yield_turn(inner: &Inner, stop: &Stop) -> Result<(), Error> {
+    let pause = inner.desk.lock().await.turn.pause(Instant::now(), rand::random());
+    if let Some(pause) = pause {
+        stop.or(tokio::time::sleep(pause)).await;
+        inner.step(stop).await?;
+    }
+    Ok(())
 }
 
 fn prefix(inner: &Inner, refs: &[&str]) -> String {

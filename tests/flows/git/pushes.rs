@@ -196,7 +196,7 @@ async fn land(repo: &Live, line: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_writers_lose_and_double_nothing() {
     const WRITERS: usize = 5;
-    const ROUNDS: usize = 40;
+    const ROUNDS: usize = 15;
     let remote = rig::Repo::new();
     remote.write("all", "").push("first");
     let writers = (0..WRITERS).map(|writer| {
@@ -205,7 +205,7 @@ async fn five_writers_lose_and_double_nothing() {
             let repo = daemon.ready().await;
             for round in 0..ROUNDS {
                 land(&repo, &format!("{writer}-{round}")).await;
-                if round % 8 == 0 {
+                if round % 5 == 0 {
                     repo.write_marker(&repo.head().await.unwrap(), "Sync pointer").await.unwrap();
                 }
             }
