@@ -7,6 +7,10 @@ use fluxd::generate::Config;
 use fluxd::generate::smp::{self, PatchKind};
 use fluxd::generate::sops::{self, SopsKeys};
 use fluxd::object::Gvk;
+use fluxd::object::image::ImageRef;
+use fluxd::object::pattern::{Candidate, Pattern};
+use fluxd::object::semver::{Constraint, Version};
+use fluxd::object::workload::{self, Step};
 use fluxd::object::yaml::{self, Dialect, Limits};
 use fluxd::runtime::Stop;
 use fluxd::source::git;
@@ -78,6 +82,82 @@ pub fn sops(data: &[u8]) {
     if let Ok(Some(plain)) = runtime.block_on(sops::decrypt(data, &keys, &Stop::new())) {
         assert!(std::str::from_utf8(&plain).is_ok());
     }
+}
+
+/// A reference is written as it was read; another tag changes nothing else.
+pub fn image(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let image: ImageRef = match text.parse() {
+        Ok(image) => image,
+        Err(refusal) => return assert!(refusal.to_string().ends_with("invalid image ID")),
+    };
+    assert_eq!(image.full(), text);
+    assert_eq!(image.to_string().parse::<ImageRef>().map(|short| short.canonical()), Ok(image.canonical()));
+    let tagged = image.with_tag("v1");
+    assert_eq!((tagged.name, tagged.tag.as_str()), (image.name, "v1"));
+}
+
+/// The first line is a pattern, the others are tags: each pair has one order, and what is admitted matches.
+pub fn pattern(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut lines = text.lines().take(20);
+    let pattern = Pattern::parse(lines.next().unwrap_or_default());
+    assert_eq!(Pattern::parse(&pattern.to_string()), pattern);
+    let tags: Vec<String> = lines.map(str::to_owned).collect();
+    for tag in pattern.select(&tags) {
+        assert!(pattern.matches(tag));
+        for other in &tags {
+            let (a, b) = (Candidate { tag, created: None }, Candidate { tag: other, created: None });
+            assert_eq!(pattern.newer(&a, &b), pattern.newer(&b, &a).reverse());
+            assert_eq!(pattern.newer(&a, &b).is_eq(), tag == other);
+        }
+    }
+}
+
+/// The first line is a constraint, the others are versions: `!=` is the opposite of `=`, and `||` adds.
+pub fn semver(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut lines = text.lines().take(20);
+    let first = lines.next().unwrap_or_default();
+    let constraint = Constraint::parse(first);
+    for text in lines {
+        let Some(version) = Version::parse(text) else { continue };
+        assert!(version.cmp_precedence(&version).is_eq());
+        let same = Constraint::parse(&format!("={text}")).expect("a version is a constraint");
+        let other = Constraint::parse(&format!("!={text}")).expect("a version is a constraint");
+        assert!(same.matches(&version) && !other.matches(&version), "{text:?} {same:?} {other:?} {version:?}");
+        if let (Ok(constraint), Ok(either)) = (&constraint, Constraint::parse(&format!("{first}||={text}"))) {
+            assert!(either.matches(&version), "{first} {text}");
+            assert!(constraint.matches(&version) || !first.is_empty(), "{first} {text}");
+        }
+    }
+}
+
+/// An image that is written to the fields of a container is read back from them; no other container changes.
+pub fn workload(data: &[u8]) {
+    let Ok(documents) = yaml::read(data, Dialect::Kubernetes, &LIMITS) else { return };
+    for object in documents.into_iter().map(|document| document.value) {
+        let before = workload::containers(&object);
+        for container in &before {
+            let Ok(image) = &container.image else { continue };
+            let new = image.with_tag("fuzzed");
+            let Ok(changes) = workload::image_changes(&object, &container.name, &new) else { continue };
+            let mut after = object.clone();
+            for change in changes {
+                *at(&mut after, &change.path) = Value::String(change.value);
+            }
+            let found = workload::containers(&after);
+            let read = found.iter().find(|c| c.name == container.name).expect("the container is still there");
+            assert_eq!(read.image.as_ref().map(ImageRef::full), Ok(new.full()), "{object}");
+        }
+    }
+}
+
+fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
+    path.iter().fold(value, |at, step| match step {
+        Step::Key(key) => at.get_mut(key).expect("the path exists"),
+        Step::Index(index) => at.get_mut(*index).expect("the path exists"),
+    })
 }
 
 fn has_null(value: &Value) -> bool {

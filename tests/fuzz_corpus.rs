@@ -134,3 +134,23 @@ fn patches_survive_their_corpus() {
 fn the_decryption_survives_its_corpus() {
     replay("sops", checks::sops);
 }
+
+#[test]
+fn image_references_survive_their_corpus() {
+    replay("image", checks::image);
+}
+
+#[test]
+fn tag_patterns_survive_their_corpus() {
+    replay("pattern", checks::pattern);
+}
+
+#[test]
+fn versions_survive_their_corpus() {
+    replay("semver", checks::semver);
+}
+
+#[test]
+fn workloads_survive_their_corpus() {
+    replay("workload", checks::workload);
+}

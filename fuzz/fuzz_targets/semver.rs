@@ -1,0 +1,8 @@
+//! Versions and constraints on them.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::semver(data));
