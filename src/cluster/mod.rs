@@ -14,6 +14,7 @@ mod meta;
 mod normalise;
 mod read;
 mod request;
+mod review;
 mod settings;
 mod takeover;
 #[cfg(test)]

@@ -47,6 +47,11 @@ impl Handle {
         self.shared.operator.get()
     }
 
+    /// Typed reads of the cluster.
+    pub fn reads(&self) -> &operator::reads::Reads {
+        &self.shared.reads
+    }
+
     /// News for those who watch.
     pub fn feed(&self) -> &Feed {
         &self.shared.feed

@@ -14,6 +14,7 @@ mod handle;
 mod own;
 mod preview;
 pub mod reads;
+mod reviews;
 mod run;
 mod triggers;
 
@@ -24,4 +25,5 @@ pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Rea
 pub use component::{Component, Context, Desired, Error, Trigger};
 pub use handle::Handle;
 pub use preview::Preview;
+pub use reviews::Person;
 pub use run::Operator;

@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ pub(super) fn error(headers: &HeaderMap, e: &ApiError) -> Response {
 
 /// An error with another status than its kind's.
 pub(super) fn error_with(status: StatusCode, headers: &HeaderMap, e: &ApiError) -> Response {
-    match negotiate(headers) {
+    let response = match negotiate(headers) {
         Form::Json => match go_json(e) {
             Ok(body) => with_body(status, JSON, body),
             Err(_) => plain(status, e.error.clone()),
@@ -65,7 +65,22 @@ pub(super) fn error_with(status: StatusCode, headers: &HeaderMap, e: &ApiError) 
         // v1 had only the short text for what it could not read.
         Form::Help if !matches!(e.kind, ErrorKind::Malformed { .. }) => plain(status, e.help.clone()),
         Form::Help | Form::Short => plain(status, e.error.clone()),
+    };
+    hinted(status, response)
+}
+
+/// Says what a client may do about some refusals.
+fn hinted(status: StatusCode, mut response: Response) -> Response {
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::SERVICE_UNAVAILABLE => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
     }
+    response
 }
 
 /// Which form a client wants: the greater weight of the two types we have, JSON on a tie; no wild cards.

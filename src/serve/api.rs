@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::daemon::Feed;
 use crate::object::ObjectId;
-use crate::operator::{Held, Outcome, Plan, Progress, Step};
+use crate::operator::{Held, Outcome, Person, Plan, Progress, Step};
 use crate::report::{
     ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobStatus, Metrics, ObjectsView, PublicKey,
     TraceView,
@@ -61,6 +61,10 @@ pub trait Api: Clone + Send + Sync + 'static {
     fn objects(&self) -> impl Future<Output = Result<ObjectsView, ApiError>> + Send;
     /// Where an object comes from, what became of it, and who owns its fields.
     fn trace(&self, id: &ObjectId) -> impl Future<Output = Result<TraceView, ApiError>> + Send;
+    /// Whose token it is; `None` when it is nobody's.
+    fn authenticate(&self, token: &str) -> impl Future<Output = Result<Option<Person>, ApiError>> + Send;
+    /// Whether somebody may use a path, by the verb.
+    fn may(&self, who: &Person, verb: &str, path: &str) -> impl Future<Output = Result<bool, ApiError>> + Send;
     /// The plan of the last whole pass.
     fn last_plan(&self) -> Option<Arc<Plan>>;
     /// The outcome of the last whole pass.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Api;
 use crate::daemon::{Feed, Handle};
 use crate::object::ObjectId;
-use crate::operator::{self, Held, Outcome, Plan, Progress, Step};
+use crate::operator::{self, Held, Outcome, Person, Plan, Progress, Step};
 use crate::report::{
     ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobStatus, Metrics, ObjectsView, PublicKey,
     TraceView,
@@ -95,6 +95,14 @@ impl Api for Handle {
 
     async fn trace(&self, id: &ObjectId) -> Result<TraceView, ApiError> {
         Self::trace(self, id).await
+    }
+
+    async fn authenticate(&self, token: &str) -> Result<Option<Person>, ApiError> {
+        self.reads().authenticate(token).await.map_err(|e| ApiError::untyped(e.to_string()))
+    }
+
+    async fn may(&self, who: &Person, verb: &str, path: &str) -> Result<bool, ApiError> {
+        self.reads().may(who, verb, path).await.map_err(|e| ApiError::untyped(e.to_string()))
     }
 
     fn last_plan(&self) -> Option<Arc<Plan>> {

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use axum::extract::Request;
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::api::Api;
+use super::auth::Doorkeeper;
 use super::events::Watchers;
+use super::receivers::Receivers;
+use super::refusals::Refusals;
 use super::forward::Forward;
 use super::routes::{self, Endpoint, Match, OURS, Route, V1};
 use super::{Probes, answer, ours, v1};
@@ -28,14 +31,16 @@ pub struct Limits {
     pub body: usize,
     /// Time to answer one request, its body included.
     pub answer: Duration,
-    /// Time for a client to send the head of a request.
+    /// Time for a client to send the head of a request, or to shake hands.
     pub head: Duration,
+    /// Time that a write may wait for a client to read.
+    pub write: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let (answer, head) = (Duration::from_secs(60), Duration::from_secs(10));
-        Self { in_flight: 64, connections: 1024, body: 1 << 20, answer, head }
+        let (answer, head, write) = (Duration::from_secs(60), Duration::from_secs(10), Duration::from_secs(30));
+        Self { in_flight: 64, connections: 1024, body: 1 << 20, answer, head, write }
     }
 }
 
@@ -58,6 +63,9 @@ pub(super) struct Service<A> {
     pub(super) slots: Arc<Semaphore>,
     pub(super) document: Arc<[u8]>,
     pub(super) watchers: Watchers,
+    pub(super) doorkeeper: Doorkeeper,
+    pub(super) receivers: Receivers,
+    pub(super) refusals: Refusals,
     /// Ends long answers.
     pub(super) stop: Stop,
     /// The way to the leader, where there are replicas.
@@ -107,9 +115,13 @@ pub(super) async fn dispatch<A: Api>(service: &Service<A>, door: Door, request: 
         return answer::moved(&clean, uri.query());
     }
     let query = Query::parse(uri.query());
+    if service.receivers.is_unknown(uri.path()) {
+        return service.refusals.slow_down(answer::not_found()).await;
+    }
     let found = routes::find(&method, uri.path(), |key| query.has(key)).filter(|m| is_behind(door, m.route.endpoint));
     let Some(Match { route, segment }) = found else {
-        return unmatched(door, request.headers(), uri.path(), uri.query());
+        let refused = unmatched(door, request.headers(), uri.path(), uri.query());
+        return service.refusals.slow_down(refused).await;
     };
     let started = Instant::now();
     let (head, body) = request.into_parts();
@@ -118,7 +130,7 @@ pub(super) async fn dispatch<A: Api>(service: &Service<A>, door: Door, request: 
     let response = answer_in_time(service, call, body).await;
     let (word, status) = (method_word(&method), response.status().as_u16());
     service.api.metrics().request(word, route.name, status, started.elapsed());
-    response
+    service.refusals.slow_down(response).await
 }
 
 fn is_behind(door: Door, endpoint: Endpoint) -> bool {
@@ -171,6 +183,9 @@ async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: 
         }
     };
     let work = async {
+        if let Err(e) = service.doorkeeper.admit(&service.api, &call).await {
+            return answer::error(headers, &e);
+        }
         if call.route.method != Method::GET && call.route.method != Method::HEAD {
             match tokio::time::timeout(service.limits.head, axum::body::to_bytes(body, service.limits.body)).await {
                 Ok(Ok(body)) => call.body = body.into(),
@@ -195,6 +210,7 @@ async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: 
 
 async fn route<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response, ApiError> {
     match call.route.endpoint {
+        Endpoint::Hook => hook(service, call).await,
         Endpoint::Metrics => super::probes::metrics(&service.api),
         Endpoint::Live => Ok(service.probes.live()),
         Endpoint::Ready => Ok(service.probes.ready()),
@@ -216,12 +232,19 @@ async fn route<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response
     }
 }
 
+/// Makes the daemon look at what a verified webhook names.
+async fn hook<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response, ApiError> {
+    let Some(receiver) = service.receivers.get(call.segment) else { return Ok(answer::not_found()) };
+    for change in receiver.receive(call.headers, &call.body).await? {
+        service.api.notify(change).await?;
+    }
+    Ok(answer::plain(StatusCode::OK, "OK"))
+}
+
 fn busy(headers: &HeaderMap) -> Response {
     let help = "The daemon answers as many requests as it can at this moment. Nothing was done; try again in a second.";
     let e = ApiError::server("too many requests at once", help);
-    let mut response = answer::error_with(StatusCode::SERVICE_UNAVAILABLE, headers, &e);
-    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    answer::error_with(StatusCode::SERVICE_UNAVAILABLE, headers, &e)
 }
 
 fn too_large(limit: usize) -> ApiError {

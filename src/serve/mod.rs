@@ -6,23 +6,30 @@
 
 mod answer;
 mod api;
+mod auth;
 mod backend;
 mod dispatch;
 mod events;
 mod forward;
 mod openapi;
 mod ours;
+mod patient;
 mod plans;
 mod probes;
+pub mod receivers;
+mod refusals;
 mod routes;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod v1;
 
 pub use api::Api;
+pub use auth::Auth;
 pub use dispatch::Limits;
 pub use forward::Leader;
 pub use openapi::document;
 pub use probes::Probes;
 pub use server::{Error, Server, Settings};
+pub use tls::{TlsError, TlsFiles};

@@ -40,6 +40,8 @@ pub(super) enum Endpoint {
     /// Asks for a sync.
     SyncNow,
     OpenApi,
+    /// A webhook.
+    Hook,
     Metrics,
     Live,
     Ready,
@@ -114,6 +116,7 @@ routes! {
     POST "/api/fluxd/v1/resume", "Resume", [] [], Resume, "Ends a pause and syncs.";
     POST "/api/fluxd/v1/sync", "SyncNow", [] [], SyncNow, "Syncs what is known of git, without looking at the remote first.";
     GET "/api/fluxd/v1/openapi.json", "OpenAPI", [] [], OpenApi, "This document.";
+    POST "/hook/{digest}", "Hook", [] [], Hook, "A webhook of a git host or an image registry (--receivers-config); the digest is of its key.";
     GET "/metrics", "Metrics", [] [], Metrics, "Metrics in the Prometheus text format.";
     HEAD "/metrics", "Metrics", [] [], Metrics, "As GET, without body.";
     GET "/healthz", "Live", [] [], Live, "Answers 200 unless a stage is past its deadline.";

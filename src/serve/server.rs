@@ -11,16 +11,22 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::api::Api;
+use super::auth::{Auth, Doorkeeper};
 use super::dispatch::{Door, Limits, Service, dispatch};
 use super::events::Watchers;
 use super::forward::{Forward, Leader};
+use super::patient::Patient;
+use super::receivers::Receivers;
+use super::refusals::Refusals;
+use super::tls::{Tls, TlsError, TlsFiles};
 use super::{Probes, answer, openapi};
 use crate::report::ApiError;
 use crate::runtime::{Scoped, Stop, scoped};
@@ -37,6 +43,12 @@ pub struct Settings {
     pub listen: String,
     /// Address of the metrics; `None` puts them beside the API.
     pub listen_metrics: Option<String>,
+    /// TLS on the API's address; the metrics' own address stays plain.
+    pub tls: Option<TlsFiles>,
+    /// Who may use the API.
+    pub auth: Auth,
+    /// The webhooks that are served.
+    pub receivers: Receivers,
     /// What requests may cost.
     pub limits: Limits,
 }
@@ -54,6 +66,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The routes' document could not be written; a bug.
     #[error("the OpenAPI document could not be written: {0}")]
     Document(#[from] serde_json::Error),
@@ -63,6 +78,7 @@ pub enum Error {
 pub struct Server<A> {
     service: Service<A>,
     api: TcpListener,
+    tls: Option<Tls>,
     metrics: Option<TcpListener>,
 }
 
@@ -87,10 +103,14 @@ impl<A: Api> Server<A> {
             slots,
             document,
             watchers: Watchers::default(),
+            doorkeeper: Doorkeeper::new(settings.auth),
+            receivers: settings.receivers.clone(),
+            refusals: Refusals::default(),
             stop: Stop::new(),
             forward: None,
         };
-        Ok(Self { service, api: listener, metrics })
+        let tls = settings.tls.clone().map(Tls::load).transpose()?;
+        Ok(Self { service, api: listener, tls, metrics })
     }
 
     /// Hands what needs the leader over to it while another replica leads.
@@ -125,10 +145,12 @@ impl<A: Api> Server<A> {
         let door = if self.metrics.is_some() { Door::Api } else { Door::All };
         let limits = self.service.limits;
         let service = Arc::new(self.service);
-        let api = accept_all(self.api, router(&service, door), limits, &stop);
+        let _certificates = self.tls.clone().map(|tls| scoped(tls.follow(stop.clone())));
+        let api = accept_all(self.api, Front { router: router(&service, door), limits, tls: self.tls }, &stop);
         match self.metrics {
             Some(listener) => {
-                let metrics = accept_all(listener, router(&service, Door::Metrics), limits, &stop);
+                let front = Front { router: router(&service, Door::Metrics), limits, tls: None };
+                let metrics = accept_all(listener, front, &stop);
                 futures::join!(api, metrics);
             }
             None => api.await,
@@ -161,8 +183,16 @@ async fn bind(address: &str) -> Result<TcpListener, Error> {
     }
 }
 
+/// What stands behind a listener.
+#[derive(Clone)]
+struct Front {
+    router: Router,
+    limits: Limits,
+    tls: Option<Tls>,
+}
+
 /// Accepts connections; at the bound, new ones wait in the system's queue until an old one ends.
-async fn accept_all(listener: TcpListener, router: Router, limits: Limits, stop: &Stop) {
+async fn accept_all(listener: TcpListener, front: Front, stop: &Stop) {
     let draining = GracefulShutdown::new();
     let mut open: FuturesUnordered<Scoped<()>> = FuturesUnordered::new();
     loop {
@@ -170,8 +200,8 @@ async fn accept_all(listener: TcpListener, router: Router, limits: Limits, stop:
             biased;
             () = stop.stopped() => break,
             Some(_) = open.next(), if !open.is_empty() => {}
-            accepted = listener.accept(), if open.len() < limits.connections => match accepted {
-                Ok((stream, _)) => open.push(scoped(converse(stream, router.clone(), limits, &draining))),
+            accepted = listener.accept(), if open.len() < front.limits.connections => match accepted {
+                Ok((stream, _)) => open.push(scoped(greet(stream, front.clone(), draining.watcher()))),
                 Err(e) => {
                     tracing::warn!(component = "daemon", err = %e, "a connection could not be accepted");
                     tokio::time::sleep(REST).await;
@@ -189,20 +219,27 @@ async fn accept_all(listener: TcpListener, router: Router, limits: Limits, stop:
     }
 }
 
+/// Shakes hands where that is asked for, then serves the connection.
+async fn greet(stream: TcpStream, front: Front, watcher: Watcher) {
+    let limits = front.limits;
+    let stream = Patient::new(stream, limits.write);
+    let Some(tls) = front.tls else { return converse(stream, front.router, limits, watcher).await };
+    match tokio::time::timeout(limits.head, tls.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => converse(stream, front.router, limits, watcher).await,
+        Ok(Err(e)) => tracing::debug!(component = "daemon", err = %e, "a connection did not come to TLS"),
+        Err(_) => tracing::debug!(component = "daemon", "a connection did not come to TLS in time"),
+    }
+}
+
 /// Serves one connection to its end. HTTP/1 only, as v1: its clients use nothing else.
-fn converse(
-    stream: TcpStream,
-    router: Router,
-    limits: Limits,
-    draining: &GracefulShutdown,
-) -> impl Future<Output = ()> + Send + 'static {
-    let watcher = draining.watcher();
-    async move {
-        let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(64 << 10);
-        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned();
-        if let Err(e) = watcher.watch(connection).await {
-            tracing::debug!(component = "daemon", err = %e, "a connection ended early");
-        }
+async fn converse<S>(stream: S, router: Router, limits: Limits, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(64 << 10);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned();
+    if let Err(e) = watcher.watch(connection).await {
+        tracing::debug!(component = "daemon", err = %e, "a connection ended early");
     }
 }

@@ -1,0 +1,1 @@
+//! Webhooks by tables: what each source's documented payload means, and what is refused.

@@ -1,0 +1,159 @@
+//! TLS on the API's listener. Certificate, key and the clients' authorities are read again when their files change, as
+//! Kubernetes' secrets and certificate controllers change them; a broken set is told of, and the old one stays.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+use crate::runtime::{Stop, blocking};
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+/// Largest file that is read.
+const FILE: u64 = 1 << 20;
+
+/// The files that TLS needs, all PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by those that signed it.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Authorities of which one must have signed a client's certificate; `None` asks clients for none.
+    pub client_authority: Option<PathBuf>,
+}
+
+/// Why the files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read, or is too large.
+    #[error("reading {path}: {reason}; expected a PEM file (--listen-tls-cert, --listen-tls-key, --listen-tls-client-ca)")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificate and key do not fit, or cannot be used.
+    #[error("certificate {certificate} with key {key}: {source}; expected a certificate and the key it was made for")]
+    Pair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// What rustls says.
+        source: rustls::Error,
+    },
+    /// The clients' authorities cannot be used.
+    #[error("client authorities {path}: {reason}; expected certificates")]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// What was read.
+#[derive(PartialEq)]
+struct Content(Vec<Vec<u8>>);
+
+/// The TLS settings of this moment.
+#[derive(Clone)]
+pub(super) struct Tls {
+    files: TlsFiles,
+    current: Arc<Mutex<Arc<ServerConfig>>>,
+}
+
+impl Tls {
+    /// Reads the files.
+    pub(super) fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let config = configure(&files, &read(&files)?)?;
+        Ok(Self { files, current: Arc::new(Mutex::new(Arc::new(config))) })
+    }
+
+    /// What takes the next connection.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Follows the files until stopped.
+    pub(super) async fn follow(self, stop: Stop) {
+        let mut known = read(&self.files).ok();
+        while stop.or(tokio::time::sleep(LOOK)).await.is_some() {
+            let files = self.files.clone();
+            let Ok(Ok(content)) = blocking("read certificates", move || read(&files)).await else { continue };
+            if known.as_ref() == Some(&content) {
+                continue;
+            }
+            self.replace(&content);
+            known = Some(content);
+        }
+    }
+
+    fn replace(&self, content: &Content) {
+        let certificate = self.files.certificate.display();
+        match configure(&self.files, content) {
+            Ok(config) => {
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                tracing::info!(component = "daemon", %certificate, "the certificate of the API was read again");
+            }
+            // Certificate and key are written one after the other: the next look may find them whole.
+            Err(e) => tracing::warn!(component = "daemon", err = %e, "the old certificate of the API stays in use"),
+        }
+    }
+}
+
+fn read(files: &TlsFiles) -> Result<Content, TlsError> {
+    let paths = [Some(&files.certificate), Some(&files.key), files.client_authority.as_ref()];
+    paths.into_iter().flatten().map(|path| read_file(path)).collect::<Result<_, _>>().map(Content)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let failed = |reason: String| TlsError::File { path: path.to_owned(), reason };
+    let size = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
+    if size > FILE {
+        return Err(failed(format!("it has {size} bytes, more than {FILE}")));
+    }
+    std::fs::read(path).map_err(|e| failed(e.to_string()))
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+    if found.is_empty() { Err("there is no certificate in it".into()) } else { Ok(found) }
+}
+
+fn configure(files: &TlsFiles, content: &Content) -> Result<ServerConfig, TlsError> {
+    let [certificate, key, authority @ ..] = content.0.as_slice() else {
+        return Err(TlsError::File { path: files.certificate.clone(), reason: "nothing was read".into() });
+    };
+    let chain =
+        certificates(certificate).map_err(|reason| TlsError::File { path: files.certificate.clone(), reason })?;
+    // What the parser says about a key may quote it.
+    let no_key = |_| TlsError::File { path: files.key.clone(), reason: "there is no private key in it".into() };
+    let private = PrivateKeyDer::from_pem_slice(key).map_err(no_key)?;
+    let builder = ServerConfig::builder();
+    let builder = match (authority.first(), &files.client_authority) {
+        (Some(pem), Some(path)) => builder.with_client_cert_verifier(client_verifier(pem, path)?),
+        _ => builder.with_no_client_auth(),
+    };
+    let pair = |source| TlsError::Pair { certificate: files.certificate.clone(), key: files.key.clone(), source };
+    let mut config = builder.with_single_cert(chain, private).map_err(pair)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn client_verifier(pem: &[u8], path: &Path) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
+    let failed = |reason: String| TlsError::Authority { path: path.to_owned(), reason };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem).map_err(failed)? {
+        roots.add(certificate).map_err(|e| failed(e.to_string()))?;
+    }
+    WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|e| failed(e.to_string()))
+}
