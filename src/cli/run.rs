@@ -7,14 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
-use crate::daemon::{Daemon, Parts, open_key_ring};
+use crate::daemon::{Daemon, Handle, Parts, open_key_ring};
 use crate::generate::{Generator, OnRun};
 use crate::operator::{Operator, reads::Reads};
 use crate::registry::{self, Observation, Observe, Registry};
 use crate::report::{ImageWork, Metrics};
 use crate::runtime::{Stop, TaskError, TaskFailure, Tasks, process, scoped};
-use crate::serve::{Probes, Server};
+use crate::serve::{Leader, Probes, Server, upstream::Upstream};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
 use super::connect::{self, Connection};
@@ -187,6 +188,9 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     let token = || stop.clone();
     let (mirror, head, jobs, sync, http) = (token(), token(), token(), token(), token());
     tasks.spawn("watchdog", watchdog::run(operator.handle(), probes.clone(), bound, token()));
+    if let Some(upstream) = settings.upstream {
+        connect_upstream(Upstream::new(upstream, handle.clone()), leader.clone(), tasks, stop);
+    }
     let (api, address) = (handle.clone(), settings.serve);
     tasks.spawn(HTTP, async move {
         let server = Server::bind(&address, api, probes).await?;
@@ -207,6 +211,21 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     tasks.spawn("jobs", async move { Ok(handle.run_jobs(jobs).await?) });
     tasks.spawn("sync loop", async move { Ok(operator.run(sync).await?) });
     Ok(release)
+}
+
+/// Lets the upstream service in, where replicas are elected through the leader.
+fn connect_upstream(
+    upstream: Upstream<Handle>,
+    leader: Option<watch::Receiver<Leader>>,
+    tasks: &Tasks,
+    stop: &Stop,
+) {
+    let upstream = match leader {
+        Some(leader) => upstream.leading(leader),
+        None => upstream,
+    };
+    let stop = stop.clone();
+    tasks.spawn("upstream", async move { Ok(upstream.run(stop).await?) });
 }
 
 /// What scanning is told, with a hook that counts what it does.

@@ -48,6 +48,7 @@ struct V1 {
     git_ready: IntGaugeVec,
     request: HistogramVec,
     scrapes: IntCounterVec,
+    connection: GaugeVec,
 }
 
 /// What it had not.
@@ -62,6 +63,7 @@ struct Own {
     last_sync: GaugeVec,
     paused: IntGaugeVec,
     shed: IntCounterVec,
+    events_lost: IntCounterVec,
     build: IntGaugeVec,
 }
 
@@ -132,6 +134,13 @@ impl V1 {
                 &["method", "route", "status_code", "ws"],
                 default,
             )?,
+            connection: build.add(GaugeVec::new(
+                Opts::new(
+                    "flux_fluxd_connection_duration_seconds",
+                    "Duration in seconds of the current connection to the upstream service; zero means unconnected.",
+                ),
+                &["target"],
+            )?)?,
             scrapes: build.counter(
                 "promhttp_metric_handler_requests_total",
                 "Total number of scrapes by HTTP status code.",
@@ -180,6 +189,11 @@ impl Own {
             shed: build.counter(
                 "fluxd_http_shed_total",
                 "Number of HTTP requests refused because too many were being served.",
+                &[],
+            )?,
+            events_lost: build.counter(
+                "fluxd_upstream_events_lost_total",
+                "Number of events that could not be told to the upstream service.",
                 &[],
             )?,
             build: build.gauge("fluxd_build_info", "Always 1; the version is a label.", &["version"])?,
@@ -253,6 +267,16 @@ impl Metrics {
     pub fn request(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
         let status = status.to_string();
         self.v1.request.with_label_values(&[method, route, &status, "false"]).observe(took.as_secs_f64());
+    }
+
+    /// Sets for how long the upstream service has been connected; zero when it is not.
+    pub fn connected(&self, target: &str, since: Duration) {
+        self.v1.connection.with_label_values(&[target]).set(since.as_secs_f64());
+    }
+
+    /// Counts events that the upstream service is not told.
+    pub fn events_lost(&self, count: u64) {
+        self.own.events_lost.with_label_values::<&str>(&[]).inc_by(count);
     }
 
     /// Counts one HTTP request refused under load.

@@ -23,6 +23,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod tls;
+pub mod upstream;
 mod v1;
 
 pub use api::Api;

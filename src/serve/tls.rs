@@ -60,6 +60,16 @@ pub enum TlsError {
     },
 }
 
+impl TlsFiles {
+    /// Whether the files can be used.
+    ///
+    /// # Errors
+    /// When one cannot be read, or they do not fit together.
+    pub fn check(&self) -> Result<(), TlsError> {
+        configure(self, &read(self)?).map(|_| ())
+    }
+}
+
 /// What was read.
 #[derive(PartialEq)]
 struct Content(Vec<Vec<u8>>);
@@ -138,15 +148,19 @@ fn configure(files: &TlsFiles, content: &Content) -> Result<ServerConfig, TlsErr
     // What the parser says about a key may quote it.
     let no_key = |_| TlsError::File { path: files.key.clone(), reason: "there is no private key in it".into() };
     let private = PrivateKeyDer::from_pem_slice(key).map_err(no_key)?;
-    let builder = ServerConfig::builder();
+    let pair = |source| TlsError::Pair { certificate: files.certificate.clone(), key: files.key.clone(), source };
+    let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(pair)?;
     let builder = match (authority.first(), &files.client_authority) {
         (Some(pem), Some(path)) => builder.with_client_cert_verifier(client_verifier(pem, path)?),
         _ => builder.with_no_client_auth(),
     };
-    let pair = |source| TlsError::Pair { certificate: files.certificate.clone(), key: files.key.clone(), source };
     let mut config = builder.with_single_cert(chain, private).map_err(pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 fn client_verifier(pem: &[u8], path: &Path) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
@@ -155,5 +169,5 @@ fn client_verifier(pem: &[u8], path: &Path) -> Result<Arc<dyn rustls::server::da
     for certificate in certificates(pem).map_err(failed)? {
         roots.add(certificate).map_err(|e| failed(e.to_string()))?;
     }
-    WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|e| failed(e.to_string()))
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build().map_err(|e| failed(e.to_string()))
 }

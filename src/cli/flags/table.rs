@@ -6,7 +6,6 @@ use super::{Effect, Flag, Group, Kind};
 /// Why a flag does nothing.
 const NO_KUBECTL: &str = "kubectl is not used; objects are applied through the API";
 const NO_MEMCACHED: &str = "memcached is not used";
-const NO_UPSTREAM: &str = "there is no upstream service; use the HTTP API";
 
 const fn flag(group: Group, name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
     Flag { name, short: None, kind, default, help, group, deprecated: None, effect: Effect::Works }
@@ -175,9 +174,15 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Images, "memcached-port", Int, "11211", "port of memcached").no_effect(NO_MEMCACHED),
     flag(Images, "memcached-timeout", Duration, "1s", "longest time of a request to memcached").no_effect(NO_MEMCACHED),
     flag(Images, "memcached-service", Text, "memcached", "SRV name of memcached").no_effect(NO_MEMCACHED),
-    flag(Upstream, "connect", Text, "", "address of an upstream service").no_effect(NO_UPSTREAM),
-    flag(Upstream, "token", Text, "", "token for the upstream service").no_effect(NO_UPSTREAM),
-    flag(Upstream, "rpc-timeout", Duration, "10s", "longest time of a call from upstream").no_effect(NO_UPSTREAM),
+    flag(
+        Upstream,
+        "connect",
+        Text,
+        "",
+        "address of an upstream service that may call this daemon's API and is told events, such as ws://fluxcloud; none for none",
+    ),
+    flag(Upstream, "token", Text, "", "token for the upstream service"),
+    flag(Upstream, "rpc-timeout", Duration, "10s", "longest time of a call from upstream"),
     flag(
         Additions,
         "drift",
@@ -235,6 +240,36 @@ pub(super) static FLAGS: &[Flag] = &[
         "",
         "host:port at which the other replicas reach this one's API, to hand requests to the leader; empty for POD_IP of the \
          environment with the port of --listen, else for the host of --listen",
+    ),
+    flag(
+        Additions,
+        "api-auth",
+        Text,
+        "none",
+        "who may use the HTTP API: none (whoever reaches the port, as Flux v1) or kubernetes (TokenReview and \
+         SubjectAccessReview of the token, by path and verb; probes, the public key and webhooks stay open)",
+    ),
+    flag(
+        Additions,
+        "listen-tls-cert",
+        Text,
+        "",
+        "PEM file with the certificate of the HTTP API; read again when it changes; empty for plain HTTP",
+    ),
+    flag(Additions, "listen-tls-key", Text, "", "PEM file with that certificate's key"),
+    flag(
+        Additions,
+        "listen-tls-client-ca",
+        Text,
+        "",
+        "PEM file with authorities of which one must have signed a client's certificate; empty asks clients for none",
+    ),
+    flag(
+        Additions,
+        "receivers-config",
+        Text,
+        "",
+        "flux-recv's configuration file (fluxRecvVersion: 1) of webhooks that are served at /hook/DIGEST, with keys beside it",
     ),
     flag(
         Additions,

@@ -3,6 +3,8 @@
 //!
 //! It reads no files but keys, and starts nothing. What needs the cluster (the fallback namespace) is filled in later.
 
+mod api;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,8 @@ pub(super) struct LeaderElection {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) serve: serve::Settings,
+    /// The upstream service, if there is one.
+    pub(super) upstream: Option<serve::upstream::Settings>,
     pub(super) kube_config: Option<PathBuf>,
     pub(super) git: git::Settings,
     pub(super) gpg_keys: Vec<PathBuf>,
@@ -79,11 +83,8 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
     let mut daemon = daemon(flags, env, &git, (marker, &operator));
     daemon.automation_interval = images::automation_interval(flags, notices);
     Ok(Settings {
-        serve: serve::Settings {
-            listen: flags.text("listen"),
-            listen_metrics: Some(flags.text("listen-metrics")).filter(|address| !address.is_empty()),
-            ..serve::Settings::default()
-        },
+        serve: api::settings(flags)?,
+        upstream: api::upstream(flags)?,
         kube_config: kube_config(flags, env),
         gpg_keys: gpg_keys(flags),
         deploy_key,

@@ -11,33 +11,35 @@ use tokio::sync::watch;
 use super::{Api, Leader, Limits, Probes, Server, Settings, document};
 use crate::daemon::Feed;
 use crate::object::ObjectId;
-use crate::operator::{Held, HeldDelete, HoldReason, Outcome, Plan, Progress, Step};
+use crate::operator::{Held, HeldDelete, HoldReason, Outcome, Person, Plan, Progress, Step};
 use crate::report::{
     ApiError, Change, ControllerStatus, FieldDiff, GitConfig, ImageStatus, JobResult, JobState, JobStatus, Metrics,
     ObjectView, ObjectsView, PublicKey, TraceView, decode_update,
 };
 use crate::runtime::{Scoped, Stop, scoped};
 
+mod access;
 mod events;
 mod floods;
 mod followers;
+mod hooks;
 mod manners;
 mod ours;
 mod table;
 
 /// Canned answers; what was asked is written down.
 #[derive(Clone)]
-struct Fake {
-    metrics: Arc<Metrics>,
+pub(super) struct Fake {
+    pub(super) metrics: Arc<Metrics>,
     asked: Arc<Mutex<Vec<String>>>,
     paused: Arc<Mutex<Option<Timestamp>>>,
     passed: bool,
-    feed: Feed,
+    pub(super) feed: Feed,
     progress: Arc<Mutex<Progress>>,
 }
 
 impl Fake {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             metrics: Arc::new(Metrics::new("1.2.3").unwrap()),
             asked: Arc::default(),
@@ -46,6 +48,10 @@ impl Fake {
             feed: Feed::default(),
             progress: Arc::default(),
         }
+    }
+
+    pub(super) fn told(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
     }
 
     fn note(&self, what: impl Into<String>) {
@@ -148,6 +154,20 @@ impl Api for Fake {
         Ok(TraceView { object: ours::object(), commit: None, last_apply: None, live: false, fields: Vec::new() })
     }
 
+    async fn authenticate(&self, token: &str) -> Result<Option<Person>, ApiError> {
+        self.note(format!("whose {token}"));
+        match token {
+            "broken" => Err(ApiError::untyped("the API server is away")),
+            "ann" | "bob" => Ok(Some(Person { user: token.into(), ..Person::default() })),
+            _ => Ok(None),
+        }
+    }
+
+    async fn may(&self, who: &Person, verb: &str, path: &str) -> Result<bool, ApiError> {
+        self.note(format!("may {} {verb} {path}", who.user));
+        Ok(who.user == "ann" || verb == "get")
+    }
+
     fn last_plan(&self) -> Option<Arc<Plan>> {
         self.passed.then(|| Arc::new(ours::plan()))
     }
@@ -217,10 +237,15 @@ impl Rig {
     }
 
     async fn build(fake: Fake, limits: Limits, own_metrics: bool, leader: Option<watch::Receiver<Leader>>) -> Self {
+        let listen = || "127.0.0.1:0".to_owned();
+        let settings =
+            Settings { listen: listen(), listen_metrics: own_metrics.then(listen), limits, ..Settings::default() };
+        Self::with(fake, settings, leader).await
+    }
+
+    async fn with(fake: Fake, settings: Settings, leader: Option<watch::Receiver<Leader>>) -> Self {
         // The client wants a provider even where no TLS is spoken; only the first test of a process can install it.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let listen = || "127.0.0.1:0".to_owned();
-        let settings = Settings { listen: listen(), listen_metrics: own_metrics.then(listen), limits };
         let (probes, stop) = (Probes::default(), Stop::new());
         let server = Server::bind(&settings, fake.clone(), probes.clone()).await.unwrap();
         let base = format!("http://{}", server.address().unwrap());
@@ -258,7 +283,7 @@ impl Rig {
     }
 
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.fake.asked.lock().unwrap())
+        self.fake.told()
     }
 }
 
@@ -275,7 +300,7 @@ async fn a_stop_ends_the_server_and_frees_its_port() {
 async fn a_port_in_use_is_named() {
     let rig = Rig::usual().await;
     let listen = rig.base.trim_start_matches("http://").to_owned();
-    let settings = Settings { listen: listen.clone(), listen_metrics: None, limits: Limits::default() };
+    let settings = Settings { listen: listen.clone(), ..Settings::default() };
     let Err(e) = Server::bind(&settings, Fake::new(), Probes::default()).await else { panic!("bound {listen} twice") };
     assert!(e.to_string().starts_with(&format!("cannot listen on {listen}: ")), "{e}");
 }

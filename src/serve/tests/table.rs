@@ -140,7 +140,7 @@ const ERRORS: &[(&str, &str, &str, u16, &str)] = &[
         "/api/flux/v6/update-images?service=a:deployment/b&image=:&kind=plan",
         "",
         400,
-        "parsing image spec \":\": expected image name as either <image>:<tag> or just <image>: invalid image ID",
+        "parsing image spec \":\": parsing \":\": expected image name as either <image>:<tag> or just <image>: invalid image ID",
     ),
     (
         "POST",
