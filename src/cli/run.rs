@@ -214,12 +214,7 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
 }
 
 /// Lets the upstream service in, where replicas are elected through the leader.
-fn connect_upstream(
-    upstream: Upstream<Handle>,
-    leader: Option<watch::Receiver<Leader>>,
-    tasks: &Tasks,
-    stop: &Stop,
-) {
+fn connect_upstream(upstream: Upstream<Handle>, leader: Option<watch::Receiver<Leader>>, tasks: &Tasks, stop: &Stop) {
     let upstream = match leader {
         Some(leader) => upstream.leading(leader),
         None => upstream,

@@ -28,7 +28,8 @@ impl Reads {
     /// # Errors
     /// [`Error::Cluster`], also when this process may not ask (`create` on `tokenreviews`).
     pub async fn authenticate(&self, token: &str) -> Result<Option<Person>, Error> {
-        let body = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
+        let body =
+            json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": { "token": token } });
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
         let answer = self.cluster().review(path, &body, Instant::now() + DEADLINE).await.map_err(failed)?;
         let status = &answer["status"];

@@ -33,7 +33,9 @@ pub struct TlsFiles {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read, or is too large.
-    #[error("reading {path}: {reason}; expected a PEM file (--listen-tls-cert, --listen-tls-key, --listen-tls-client-ca)")]
+    #[error(
+        "reading {path}: {reason}; expected a PEM file (--listen-tls-cert, --listen-tls-key, --listen-tls-client-ca)"
+    )]
     File {
         /// The file.
         path: PathBuf,
@@ -149,7 +151,8 @@ fn configure(files: &TlsFiles, content: &Content) -> Result<ServerConfig, TlsErr
     let no_key = |_| TlsError::File { path: files.key.clone(), reason: "there is no private key in it".into() };
     let private = PrivateKeyDer::from_pem_slice(key).map_err(no_key)?;
     let pair = |source| TlsError::Pair { certificate: files.certificate.clone(), key: files.key.clone(), source };
-    let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(pair)?;
+    let builder =
+        ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(pair)?;
     let builder = match (authority.first(), &files.client_authority) {
         (Some(pem), Some(path)) => builder.with_client_cert_verifier(client_verifier(pem, path)?),
         _ => builder.with_no_client_auth(),

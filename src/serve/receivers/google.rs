@@ -41,8 +41,7 @@ pub(super) async fn check(token_info: &str, headers: &HeaderMap, audience: &str)
         body.extend_from_slice(&piece);
     }
     let claims: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let issued_by_google = claims["iss"].as_str().is_none_or(|iss| {
-        iss.trim_start_matches("https://") == "accounts.google.com"
-    });
+    let issued_by_google =
+        claims["iss"].as_str().is_none_or(|iss| iss.trim_start_matches("https://") == "accounts.google.com");
     if issued_by_google && claims["aud"] == audience { Ok(()) } else { Err(HookError::Unverified) }
 }

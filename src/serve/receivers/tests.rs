@@ -56,9 +56,7 @@ fn pushes_to_git_name_repository_and_branch() {
 #[test]
 fn pushes_to_registries_name_the_image() {
     use base64::Engine as _;
-    let pubsub = |event: serde_json::Value| {
-        json!({ "message": { "data": base64::engine::general_purpose::STANDARD.encode(event.to_string()) } })
-    };
+    let pubsub = |event: serde_json::Value| json!({ "message": { "data": base64::engine::general_purpose::STANDARD.encode(event.to_string()) } });
     let package = json!({ "registry_package": { "package_version": { "package_url": "ghcr.io/team/web:1.0" } } });
     let nexus = json!({ "action": "CREATED", "component": { "format": "docker", "name": "team/web" } });
     let rows = [
@@ -73,7 +71,9 @@ fn pushes_to_registries_name_the_image() {
         (
             Source::GoogleContainerRegistry,
             ("a", "b"),
-            pubsub(json!({ "action": "INSERT", "tag": "us.gcr.io/team/web:1", "digest": "us.gcr.io/team/web@sha256:0" })),
+            pubsub(
+                json!({ "action": "INSERT", "tag": "us.gcr.io/team/web:1", "digest": "us.gcr.io/team/web@sha256:0" }),
+            ),
             ("us.gcr.io", "team/web"),
         ),
         (Source::GitHub, ("x-github-event", "registry_package"), package, ("ghcr.io", "team/web")),
@@ -105,11 +105,31 @@ fn pings_and_events_that_concern_nobody_are_taken_and_mean_nothing() {
 #[test]
 fn what_a_source_does_not_send_is_refused_in_words_that_quote_no_body() {
     let rows = [
-        (Source::GitHub, ("x-github-event", "push"), json!({ "ref": "s3cret" }), "the body has no text at /repository/ssh_url"),
-        (Source::GitLab, ("x-gitlab-event", "Job Hook"), json!({}), "unexpected X-Gitlab-Event \"Job Hook\": expected Push Hook"),
+        (
+            Source::GitHub,
+            ("x-github-event", "push"),
+            json!({ "ref": "s3cret" }),
+            "the body has no text at /repository/ssh_url",
+        ),
+        (
+            Source::GitLab,
+            ("x-gitlab-event", "Job Hook"),
+            json!({}),
+            "unexpected X-Gitlab-Event \"Job Hook\": expected Push Hook",
+        ),
         (Source::BitbucketCloud, ("a", "b"), json!({}), "unexpected X-Event-Key \"\": expected repo:push"),
-        (Source::DockerHub, ("a", "b"), json!({ "repository": { "repo_name": 7 } }), "the body has no text at /repository/repo_name"),
-        (Source::GoogleContainerRegistry, ("a", "b"), json!({ "message": { "data": "%" } }), "/message/data is no base64"),
+        (
+            Source::DockerHub,
+            ("a", "b"),
+            json!({ "repository": { "repo_name": 7 } }),
+            "the body has no text at /repository/repo_name",
+        ),
+        (
+            Source::GoogleContainerRegistry,
+            ("a", "b"),
+            json!({ "message": { "data": "%" } }),
+            "/message/data is no base64",
+        ),
     ];
     for (source, header, body, error) in rows {
         assert_eq!(read(source, &[header], &body), Err(HookError::Malformed(error.into())), "{source:?}");

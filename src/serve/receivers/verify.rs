@@ -26,9 +26,7 @@ pub(super) fn is_genuine(source: Source, key: &[u8], headers: &HeaderMap, body: 
         }
         Source::GitLab => is_key("x-gitlab-token"),
         Source::Harbor => is_key("authorization"),
-        Source::Nexus => {
-            text("x-nexus-webhook-signature").is_some_and(|hex| is_mac::<Hmac<Sha1>>(key, body, hex))
-        }
+        Source::Nexus => text("x-nexus-webhook-signature").is_some_and(|hex| is_mac::<Hmac<Sha1>>(key, body, hex)),
         Source::GenericHMAC => signed("x-signature"),
         // Known by their path; Google's may prove more by a token.
         Source::DockerHub | Source::Quay | Source::GoogleContainerRegistry => true,

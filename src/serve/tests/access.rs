@@ -29,10 +29,7 @@ async fn each_verb_and_path_is_asked_of_the_cluster_once_in_a_while() {
     let text = refused.json::<Value>().await.unwrap()["help"].as_str().unwrap().to_owned();
     assert!(text.contains("bob may not post /api/fluxd/v1/pause") && text.contains("nonResourceURLs"), "{text}");
     assert_eq!(as_user(&rig, Method::POST, "/api/fluxd/v1/pause", "Bearer ann").await.status(), 200);
-    assert_eq!(
-        rig.asked(),
-        ["may bob post /api/fluxd/v1/pause", "whose ann", "may ann post /api/fluxd/v1/pause"]
-    );
+    assert_eq!(rig.asked(), ["may bob post /api/fluxd/v1/pause", "whose ann", "may ann post /api/fluxd/v1/pause"]);
 }
 
 #[tokio::test]

@@ -60,9 +60,7 @@ async fn call<A: Api>(api: &A, method: &str, argument: &Value) -> Answered {
             wrapped(encoded)
         }
         "ListServices" => wrapped(services(api, text(), &Value::Null).await),
-        "ListServicesWithOptions" => {
-            wrapped(services(api, field(argument, "Namespace"), &argument["Services"]).await)
-        }
+        "ListServicesWithOptions" => wrapped(services(api, field(argument, "Namespace"), &argument["Services"]).await),
         "ListImages" => wrapped(api.list_images(text(), "", &[]).await),
         "ListImagesWithOptions" => wrapped(images(api, argument).await),
         "UpdateManifests" => wrapped(api.update_manifests(argument).await),

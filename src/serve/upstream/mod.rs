@@ -81,8 +81,7 @@ impl Settings {
     /// # Errors
     /// When it is no address, is of an unsupported scheme, or the token cannot be sent.
     pub fn new(address: &str, token: &str, timeout: Duration, version: &str) -> Result<Self, Error> {
-        let url = Url::parse(address)
-            .map_err(|e| Error::Address { address: bare(address), reason: e.to_string() })?;
+        let url = Url::parse(address).map_err(|e| Error::Address { address: bare(address), reason: e.to_string() })?;
         let (socket, events) = match url.scheme() {
             "ws" | "http" => ("ws", "http"),
             "wss" | "https" => ("wss", "https"),

@@ -50,8 +50,7 @@ impl Rig {
         #[allow(clippy::result_large_err, reason = "the library's own signature")]
         let look = move |request: &Request, response: Response| {
             let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
-            *seen.lock().unwrap() =
-                vec![request.uri().to_string(), header("authorization"), header("user-agent")];
+            *seen.lock().unwrap() = vec![request.uri().to_string(), header("authorization"), header("user-agent")];
             Ok(response)
         };
         let socket = accept_hdr_async(stream, look).await.unwrap();
@@ -112,7 +111,8 @@ async fn every_method_of_v1_is_answered() {
     let rig = Rig::start(None).await;
     let (mut socket, said) = rig.accept().await;
     assert_eq!(said, ["/base/v11/daemon", "Scope-Probe token=t0ken", "fluxd/1.2.3"]);
-    let good = |result: Value| json!({ "id": 7, "result": { "Result": result, "ApplicationError": null }, "error": null });
+    let good =
+        |result: Value| json!({ "id": 7, "result": { "Result": result, "ApplicationError": null }, "error": null });
     let rows = [
         ("Ping", json!({}), json!({ "id": 7, "result": {}, "error": null })),
         ("Version", json!({}), json!({ "id": 7, "result": "1.2.3", "error": null })),
@@ -164,7 +164,8 @@ async fn requests_survive_being_cut_and_joined_and_may_overtake_each_other() {
     let rig = Rig::start(None).await;
     let (mut socket, _) = rig.accept().await;
     let slow = r#"{"method":"RPCServer.ListServices","params":["hang"],"id":1}"#;
-    let two = r#"{"method":"RPCServer.Version","params":[{}],"id":2}{"method":"RPCServer.Version","params":[{}],"id":3}"#;
+    let two =
+        r#"{"method":"RPCServer.Version","params":[{}],"id":2}{"method":"RPCServer.Version","params":[{}],"id":3}"#;
     let stream = format!("{slow}\n{two}");
     socket.send(Message::text("ignored")).await.unwrap();
     for piece in stream.as_bytes().chunks(7) {
