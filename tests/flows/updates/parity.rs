@@ -67,7 +67,11 @@ impl Side {
             seen["message"] = json!(log("%B"));
             seen["people"] = json!(log("%an <%ae> %cn <%ce>"));
             seen["note"] = json!(self.repo.remote_git(&["notes", "--ref=flux", "show", "master"]).replace(&job, "JOB"));
-            seen["file"] = json!(self.repo.remote_file("master", "web.txt"));
+            // In which order the original sets several policies is a matter of chance.
+            let file = self.repo.remote_file("master", "web.txt");
+            let mut lines: Vec<&str> = file.lines().collect();
+            lines.sort_unstable();
+            seen["file"] = json!(lines);
             self.is_synced();
         }
         seen["status"] = status;

@@ -67,8 +67,8 @@ fn tag_filters_are_set_for_one_and_for_all_containers_and_removed() {
     for line in ["fluxcd.io/tag.main: semver:~1.0\n", "fluxcd.io/tag.side: semver:~1.0\n"] {
         assert!(after.contains(line), "{line} is not in {after}");
     }
-    policy(&["--tag=main=glob:a=b*"]);
-    assert!(shop.file("web.yaml").contains("fluxcd.io/tag.main: glob:a=b*\n"), "{}", shop.file("web.yaml"));
+    policy(&["--tag=main=regexp:^v(\\d+)$"]);
+    assert!(shop.file("web.yaml").contains("fluxcd.io/tag.main: regexp:^v(\\d+)$\n"), "{}", shop.file("web.yaml"));
     policy(&["--tag-all=*"]);
     assert!(!shop.file("web.yaml").contains("annotations"), "{}", shop.file("web.yaml"));
 
