@@ -114,6 +114,8 @@ struct Connected {
     client: kube::Client,
     reads: Reads,
     keys: Option<KeyRing>,
+    metrics: Arc<Metrics>,
+    registry: Registry,
 }
 
 /// Connects to the cluster and learns from it what the settings still lack.
@@ -138,7 +140,12 @@ async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Res
         let secret = &settings.daemon.secret_name;
         settings.operator.self_objects = reads.own_objects(namespace, &env.pod_name(), secret).await;
     }
-    Ok(Connected { client, reads, keys })
+    let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
+    let registry = Registry::new(registry_settings(settings.registry.clone(), &metrics))?;
+    if settings.require_ecr {
+        registry.check_ecr().await?;
+    }
+    Ok(Connected { client, reads, keys, metrics, registry })
 }
 
 /// In a cluster, a repository over ssh is reached with the deploy key of our secret; elsewhere, and over http, with what
@@ -165,13 +172,11 @@ async fn open_keys(
 /// Puts the parts together and starts them.
 fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -> Result<Option<Release>, TaskError> {
     summarise(&settings);
-    let Connected { client, reads, keys } = connected;
+    let Connected { client, reads, keys, metrics, registry } = connected;
     let (repo, bound) = (Repo::new(settings.git), settings.operator.deadline);
-    let metrics = Arc::new(Metrics::new(&settings.daemon.version)?);
     let (commands, requests) = (Arc::clone(&metrics), Arc::clone(&metrics));
     let on_run = OnRun(Arc::new(move |took, success| commands.generator(took, success)));
     let generator = Generator::new(settings.generate).on_run(on_run);
-    let registry = Registry::new(registry_settings(settings.registry, &metrics))?;
     let images = registry.clone();
     let parts = Parts { settings: settings.daemon, repo: repo.clone(), generator, reads, registry, metrics, keys };
     let (daemon, handle) = Daemon::new(parts);

@@ -50,7 +50,11 @@ pub(super) async fn decide(shared: &Shared, asked: &Update, snapshot: &Snapshot)
 /// A release that fails tells what it found of each workload, as far as it came.
 fn failed(e: ReleaseError) -> Failed {
     let result = JobResult { result: e.results().cloned(), ..JobResult::default() };
-    Failed { error: words::release_failed(&e.to_string()), result }
+    let mut error = words::release_failed(&e.to_string());
+    for (id, found) in e.results().iter().flat_map(|results| &results.0).filter(|(_, found)| !found.error.is_empty()) {
+        error.help += &format!("    {id}: {} ({})\n", found.error, found.status);
+    }
+    Failed { error, result }
 }
 
 /// An image that somebody names need not have been seen by the scan yet.

@@ -61,6 +61,8 @@ pub(super) struct Settings {
     pub(super) operator: operator::Settings,
     pub(super) daemon: daemon::Settings,
     pub(super) registry: registry::Settings,
+    /// Whether ECR must be usable.
+    pub(super) require_ecr: bool,
     pub(super) leader_election: Option<LeaderElection>,
 }
 
@@ -94,6 +96,7 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
         operator,
         daemon,
         registry: images::registry(flags, env)?,
+        require_ecr: flags.list("registry-require").iter().any(|name| name == "ecr"),
     })
 }
 

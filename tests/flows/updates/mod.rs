@@ -1,6 +1,7 @@
 //! The second half of a user's day: policies, releases and automation are written back to git, asked for by the original
 //! fluxctl 1.25.4 and over HTTP.
 
+mod automation;
 mod jobs;
 mod parity;
 mod policies;
