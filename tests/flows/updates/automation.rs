@@ -23,14 +23,18 @@ fn made(hour: usize) -> Image {
 /// A workload of that registry, with annotations.
 fn web(registry: &DockerRegistry, name: &str, tag: &str, annotations: &str) -> String {
     let text = deployment("NS", name, &format!("{}/web:{tag}", registry.host()));
-    text.replace("    namespace: NS   # ours\n", &format!("    namespace: NS   # ours\n    annotations:\n{annotations}"))
+    text.replace(
+        "    namespace: NS   # ours\n",
+        &format!("    namespace: NS   # ours\n    annotations:\n{annotations}"),
+    )
 }
 
 impl Shop<'_> {
     /// Tells the daemon that the registry has something new, as a webhook does.
     fn has_new_image(&self, registry: &DockerRegistry) {
         let name = json!({"Domain": registry.host(), "Image": "web"});
-        let reply = self.fluxd.post("/api/flux/v11/notify", &json!({"Kind": "image", "Source": {"Name": name}}).to_string());
+        let reply =
+            self.fluxd.post("/api/flux/v11/notify", &json!({"Kind": "image", "Source": {"Name": name}}).to_string());
         assert_eq!(reply.map(|reply| reply.status), Some(202));
     }
 
@@ -83,7 +87,8 @@ fn fluxctl_lists_images_and_releases_them() {
 #[test]
 fn new_images_of_automated_workloads_go_out_in_one_commit() {
     let registry = registry(&["1.0", "dev-1"]);
-    let automated = |filter: &str| format!("        fluxcd.io/automated: 'true'\n        fluxcd.io/tag.main: {filter}\n");
+    let automated =
+        |filter: &str| format!("        fluxcd.io/automated: 'true'\n        fluxcd.io/tag.main: {filter}\n");
     let files = [
         ("a.yaml", web(&registry, "by-version", "1.0", &automated("semver:^1"))),
         ("b.yaml", web(&registry, "by-time", "dev-1", &automated("glob:dev-*"))),
@@ -106,7 +111,10 @@ fn new_images_of_automated_workloads_go_out_in_one_commit() {
         assert_eq!(shop.live_image(name), format!("{host}/web:{tag}"), "{name}");
     }
     let note = shop.note();
-    assert_eq!((note["spec"]["type"].as_str(), note["spec"]["spec"]["Changes"].as_array().map(Vec::len)), (Some("auto"), Some(2)));
+    assert_eq!(
+        (note["spec"]["type"].as_str(), note["spec"]["spec"]["Changes"].as_array().map(Vec::len)),
+        (Some("auto"), Some(2))
+    );
     shop.fluxd.wait_for_log(&["event=\"Automated release of "]);
     // Nothing more is due: neither now, nor when somebody asks again.
     shop.done(&["policy", "-n", &shop.namespace, "-w", "deployment/by-hand", "--tag=main=semver:^1"]);

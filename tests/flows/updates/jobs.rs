@@ -35,7 +35,8 @@ fn a_release_lands_on_top_of_what_somebody_else_pushed_meanwhile() {
 fn after_a_kill_a_job_is_known_by_its_commit_and_not_made_again() {
     let shop = Shop::open(&files(), &["--registry-disable-scanning"]);
     let job = shop.update(&to(&shop, 2));
-    let pushed = eventually("the commit is pushed", || (shop.commits() == 2).then(|| shop.repo.remote_ref("master"))?);
+    let pushed =
+        eventually("the commit is pushed", || (shop.commits() == 2).then(|| shop.repo.remote_ref("master"))?);
     let Shop { fluxd, repo, .. } = shop;
     let fluxd = start(fluxd.kill(), &[]);
     let status = eventually("the job is known again", || {
