@@ -14,7 +14,7 @@ use crate::generate::{Generator, OnRun};
 use crate::operator::{Operator, reads::Reads};
 use crate::registry::{self, Observation, Observe, Registry};
 use crate::report::{ImageWork, Metrics};
-use crate::runtime::{Stop, TaskError, TaskFailure, Tasks, process, scoped};
+use crate::runtime::{Stop, TaskError, TaskFailure, Tasks, Workplace, process, scoped};
 use crate::serve::{Leader, Probes, Server, upstream::Upstream};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
@@ -39,6 +39,7 @@ pub(super) async fn run(mut settings: Settings, env: &Environment) -> Result<(),
     let tasks = Tasks::new(stop.clone());
     let _signals = scoped(signals(stop.clone(), Arc::clone(&reason))?);
     own_orphans(&tasks, &stop);
+    let _working = open_workplace(&mut settings);
     let trust = settings.git.verify != Verify::None;
     for failure in import_gpg_keys(&settings.gpg_keys, trust, &settings.git.env, &stop).await {
         tracing::error!(err = %failure, "failed to import GPG key(s)");
@@ -54,6 +55,18 @@ pub(super) async fn run(mut settings: Settings, env: &Environment) -> Result<(),
         tokio::time::timeout(Duration::from_secs(2), election).await.ok();
     }
     conclude(ended, &reason)
+}
+
+/// The directory for the working copies of generators, gone when dropped. What a killed process left of them is removed.
+fn open_workplace(settings: &mut Settings) -> Option<Workplace> {
+    let parent = settings.generate.scratch.clone()?;
+    let opened = Workplace::open(&parent, "fluxd-working");
+    if let Err(error) = &opened {
+        tracing::warn!(%error, path = %parent.display(), "a killed process may leave working copies of generators behind");
+    }
+    let place = opened.ok()?;
+    settings.generate.scratch = Some(place.path().to_owned());
+    Some(place)
 }
 
 /// Logs why the process ends and decides whether that is a failure.

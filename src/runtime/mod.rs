@@ -9,9 +9,11 @@ mod lease;
 mod liveness;
 mod stop;
 mod tasks;
+mod workplace;
 
 pub use backoff::{Backoff, parse_retry_after};
 pub use lease::{Election, ElectionSettings, Leadership};
 pub use liveness::{Liveness, Overdue, Readiness, Stage};
 pub use stop::Stop;
-pub use tasks::{Scoped, TaskError, TaskFailure, Tasks, blocking, scoped};
+pub use tasks::{Scoped, TaskError, TaskFailure, Tasks, blocking, scoped, to_the_end};
+pub use workplace::{Workplace, remove_tree};

@@ -130,6 +130,25 @@ pub fn scoped<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static)
     AbortOnDropHandle::new(tokio::spawn(task))
 }
 
+/// Does work that must not be left half done: it goes on when whoever waits for it goes away. It has to bound itself.
+///
+/// # Errors
+/// [`TaskFailure::Panicked`] if the work panicked; [`TaskFailure::Ended`] if the runtime went away.
+#[allow(clippy::disallowed_methods, reason = "this is the door that the lint points to")]
+pub async fn to_the_end<T: Send + 'static>(
+    name: &'static str,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, TaskFailure> {
+    tokio::spawn(work).await.map_err(|e| failure(name, e))
+}
+
+fn failure(name: &'static str, error: tokio::task::JoinError) -> TaskFailure {
+    match error.try_into_panic() {
+        Ok(panic) => TaskFailure::Panicked { name, message: panic_message(panic.as_ref()) },
+        Err(_) => TaskFailure::Ended { name },
+    }
+}
+
 /// Runs blocking or long computing work on a thread of its own.
 ///
 /// # Errors
@@ -139,10 +158,7 @@ pub async fn blocking<T: Send + 'static>(
     name: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, TaskFailure> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| match e.try_into_panic() {
-        Ok(panic) => TaskFailure::Panicked { name, message: panic_message(panic.as_ref()) },
-        Err(_) => TaskFailure::Ended { name },
-    })
+    tokio::task::spawn_blocking(work).await.map_err(|e| failure(name, e))
 }
 
 /// A lock whose holder panicked still holds consistent data here: every critical section is a few assignments.
@@ -205,6 +221,19 @@ mod tests {
         stop.stop();
         let text = tasks.join(Duration::from_millis(1)).await.unwrap_err().to_string();
         assert_eq!(text, "not stopped within 1ms: deaf");
+    }
+
+    #[tokio::test]
+    async fn work_goes_on_to_its_end_when_nobody_waits_any_more() {
+        let (go, gone) = tokio::sync::oneshot::channel::<()>();
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let work = to_the_end("key", async move {
+            gone.await.ok();
+            tell.send(7).ok();
+        });
+        tokio::select! { biased; _ = work => panic!("it waits for the signal"), () = async {} => {} }
+        go.send(()).unwrap();
+        assert_eq!(told.await, Ok(7));
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Error;
 use super::run::{Call, Git};
 use super::scratch::write_private;
-use crate::runtime::Stop;
+use crate::runtime::{Stop, to_the_end};
 
 /// Longest time of one run of ssh-keygen; large RSA keys take a while.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -117,11 +117,17 @@ impl KeyRing {
         self.public.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes a new key and stores it; only then is it used.
+    /// Makes a new key and stores it; only then is it used. It is done to the end even when the caller goes away: a key
+    /// that is stored and not used would lock the daemon out.
     ///
     /// # Errors
     /// ssh-keygen failed, or the secret cannot be written.
     pub async fn regenerate(&self, stop: &Stop) -> Result<(), Error> {
+        let (ring, stop) = (self.clone(), stop.clone());
+        to_the_end("making a deploy key", async move { ring.replace(&stop).await }).await?
+    }
+
+    async fn replace(&self, stop: &Stop) -> Result<(), Error> {
         let _one = self.one.lock().await;
         let parent = &self.settings.directory;
         fs::create_dir_all(parent).map_err(Error::io("creating", parent))?;

@@ -1,37 +1,29 @@
-//! The directory that this process works in: mirrors, working copies and the ssh client's files. It is locked while the
-//! process lives, so what a killed process left behind is told apart from what another one uses, and removed.
+//! The directory that git works in: mirrors, working copies and the ssh client's files.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Error;
+use crate::runtime::Workplace;
 
 /// Prefix of the directories, as in Flux v1.
 const PREFIX: &str = "flux-gitclone";
-/// File that is locked as long as its process lives.
-const LOCK: &str = "owner.lock";
 
 /// A private directory, removed at the end.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    dir: tempfile::TempDir,
-    _lock: File,
+    dir: Workplace,
     next: AtomicU64,
 }
 
 impl Scratch {
     /// Makes one under `parent`, and removes those whose process is gone.
     pub(super) fn open(parent: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(parent).map_err(Error::io("creating", parent))?;
-        remove_leftovers(parent);
-        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent).map_err(Error::io("creating", parent))?;
-        let path = dir.path().join(LOCK);
-        let lock = File::create(&path).map_err(Error::io("creating", &path))?;
-        lock.lock().map_err(Error::io("locking", &path))?;
-        Ok(Self { dir, _lock: lock, next: AtomicU64::new(1) })
+        let dir = Workplace::open(parent, PREFIX).map_err(Error::io("making a directory in", parent))?;
+        Ok(Self { dir, next: AtomicU64::new(1) })
     }
 
     pub(super) fn exists(&self) -> bool {
@@ -90,38 +82,9 @@ impl Drop for Directory {
     }
 }
 
-fn remove_leftovers(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        if !is_ours || lock.try_lock().is_err() {
-            continue;
-        }
-        match fs::remove_dir_all(entry.path()) {
-            Ok(()) => tracing::info!(path = %entry.path().display(), "removed what a killed process left"),
-            Err(error) => tracing::warn!(path = %entry.path().display(), %error, "a leftover could not be removed"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
-        let parent = tempfile::tempdir().unwrap();
-        let living = Scratch::open(parent.path()).unwrap();
-        let dead = parent.path().join("flux-gitclone-dead");
-        fs::create_dir_all(dead.join("mirror")).unwrap();
-        fs::write(dead.join(LOCK), "").unwrap();
-        let foreign = parent.path().join("flux-gitclone-foreign");
-        fs::create_dir(&foreign).unwrap();
-        let second = Scratch::open(parent.path()).unwrap();
-        assert!(!dead.exists() && foreign.exists() && living.dir.path().exists());
-        drop((living, second));
-        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
-    }
 
     #[test]
     fn a_private_file_can_be_read_by_its_user_alone() {
