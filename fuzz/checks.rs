@@ -12,6 +12,8 @@ use fluxd::object::pattern::{Candidate, Pattern};
 use fluxd::object::semver::{Constraint, Version};
 use fluxd::object::workload::{self, Step};
 use fluxd::object::yaml::{self, Dialect, Limits};
+use fluxd::registry::Credentials;
+use fluxd::registry::protocol::{self, Manifest};
 use fluxd::runtime::Stop;
 use fluxd::source::git;
 use serde_json::Value;
@@ -158,6 +160,37 @@ fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
         Step::Key(key) => at.get_mut(key).expect("the path exists"),
         Step::Index(index) => at.get_mut(*index).expect("the path exists"),
     })
+}
+
+
+/// What registries say is read or refused in words; nothing is taken over that could lead a request elsewhere.
+pub fn registry(data: &[u8]) {
+    let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64);
+    if let Ok(tags) = protocol::read_tags(data) {
+        assert!(tags.iter().all(|tag| tag.len() <= protocol::MAX_TAG && !tag.contains(['/', '?', '#', '%'])));
+    }
+    for kind in ["", "application/vnd.docker.distribution.manifest.v1+prettyjws"] {
+        match protocol::read_manifest(kind, data) {
+            Ok(Manifest::Index(child)) => assert!(is_digest(&child.digest)),
+            Ok(Manifest::Image { config, .. }) => assert!(config.is_none_or(|config| is_digest(&config.digest))),
+            Ok(Manifest::Inline { .. }) => {}
+            Ok(Manifest::Excluded(reason)) | Err(reason) => assert!(!reason.is_empty()),
+        }
+        assert!(is_digest(&protocol::digest_of(kind, data)));
+    }
+    drop(protocol::read_config(data));
+    if let Ok(token) = protocol::read_token(data) {
+        assert!(token.value.bytes().all(|b| b.is_ascii_graphic()));
+    }
+    let refusal = protocol::read_refusal(403, data, None).to_string();
+    assert!(!refusal.is_empty() && refusal.len() < 4096 && !refusal.contains('\n'));
+    drop(Credentials::parse(data, "a secret"));
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    assert!(protocol::read_challenges(text).len() <= 16);
+    let here: url::Url = "https://registry.example/v2/a/tags/list".parse().expect("a URL");
+    if let Ok(Some(next)) = protocol::next_page(&here, text) {
+        assert_eq!(next.origin(), here.origin());
+    }
 }
 
 fn has_null(value: &Value) -> bool {

@@ -57,6 +57,10 @@ const PIECES: &[&str] = &[
     "$retainKeys: []\n",
     "sops: {}\n",
     "ENC[",
+    "sha256:",
+    "rel=\"next\"",
+    "\"tags\":",
+    "Bearer ",
     "://",
     "@",
     "..",
@@ -153,4 +157,7 @@ fn versions_survive_their_corpus() {
 #[test]
 fn workloads_survive_their_corpus() {
     replay("workload", checks::workload);
+
+fn the_readers_of_what_registries_say_survive_their_corpus() {
+    replay("registry", checks::registry);
 }

@@ -133,7 +133,7 @@ impl Limiter {
     pub(super) fn recover(&self, host: &str) {
         let bucket = self.bucket(host);
         let mut state = lock(&bucket.state);
-        if state.rate >= self.rps || !state.backed_off.is_some_and(|at| at.elapsed() >= RECOVERY) {
+        if state.rate >= self.rps || state.backed_off.is_none_or(|at| at.elapsed() < RECOVERY) {
             return;
         }
         let higher = (state.rate * RISE).min(self.rps);
