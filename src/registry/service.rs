@@ -117,6 +117,7 @@ impl Registry {
         // a credential helper has a time limit of its own
         let stop = &Stop::new();
         let within = inner.settings.timeout * 2;
+        let deadline = tokio::time::Instant::now() + within;
         let asked = timeout(within, async {
             if let Some(reason) = inner.logins.exclusion(&inner.wire, name).await {
                 return Err(not_scanned(reason));
@@ -126,7 +127,7 @@ impl Registry {
                 inner.list_tags(name, &want, Urgency::Now, stop).await?;
             }
             let credentials = inner.logins.find(&inner.wire, name, &want.credentials, stop).await;
-            let session = inner.wire.session(name, &credentials, Urgency::Now);
+            let session = inner.wire.session(name, &credentials, Urgency::Now).until(deadline);
             for tag in tags {
                 if !inner.store.is_fresh(name, tag, Timestamp::now()) {
                     inner.fetch_tag(&session, name, tag).await?;

@@ -50,7 +50,9 @@ pub(in super::super) fn agenda(tags: &[String], want: &Want, known: impl Fn(&str
             admitted.for_each(&mut note);
         } else {
             let usable = admitted.filter(|tag| !matches!(known(tag), Known::Excluded { due: false }));
-            newest(pattern, usable).into_iter().for_each(&mut note);
+            // what all workloads run already needs no decision; it is among the tags that are looked at again
+            let runs = |tag: &&str| !want.current.is_empty() && want.current.iter().all(|current| current == tag);
+            newest(pattern, usable).filter(|tag| !runs(tag)).into_iter().for_each(&mut note);
         }
     }
     let mut rest = BTreeSet::new();
@@ -129,6 +131,8 @@ mod tests {
         assert_eq!(all_missing.decide, ["1.10.0"]);
         assert_eq!(all_missing.refresh, ["1.0.0"]);
         assert_eq!(all_missing.rest, ["dev", "2.0.0", "1.9.0"]);
+        let up_to_date = agenda(&tags, &want(&["semver:~1"], &["1.10.0"]), |_| Known::Missing);
+        assert_eq!((up_to_date.decide, up_to_date.refresh), (strings(&[]), strings(&["1.10.0"])));
         let excluded = |tag: &str| if tag == "1.10.0" { Known::Excluded { due: false } } else { Known::Missing };
         assert_eq!(agenda(&tags, &want(&["semver:~1"], &[]), excluded).decide, ["1.9.0"]);
     }

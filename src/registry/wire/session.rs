@@ -30,6 +30,7 @@ pub(in super::super) struct Session<'a> {
     name: CanonicalName,
     login: Option<Login>,
     urgency: Urgency,
+    deadline: Option<Instant>,
     /// Only one request at a time asks for a token; the others then find it.
     first: tokio::sync::Mutex<()>,
 }
@@ -58,7 +59,12 @@ impl<'a> Session<'a> {
             let auth = login.as_ref().map_or_else(|| "anonymous".to_owned(), |login| format!("{login:?}"));
             tracing::info!(component = "registry", repo = %name, auth, api = format!("https://{}", name.domain));
         }
-        Self { wire, name, login, urgency, first: tokio::sync::Mutex::default() }
+        Self { wire, name, login, urgency, deadline: None, first: tokio::sync::Mutex::default() }
+    }
+
+    /// Has requests refused that our own limit would not let through by `deadline`, because somebody waits.
+    pub(in super::super) fn until(self, deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// Lists all tags, page by page.
@@ -176,7 +182,7 @@ impl<'a> Session<'a> {
             if let Some(authorization) = &authorization {
                 request = request.header(header::AUTHORIZATION, authorization);
             }
-            self.wire.limiter.acquire(&self.name.domain, self.urgency, None).await?;
+            self.wire.limiter.acquire(&self.name.domain, self.urgency, self.deadline).await?;
             let begun = Instant::now();
             let reply = self.wire.http.send(request).await?;
             if reply.status.is_success() || reply.status == StatusCode::NOT_MODIFIED {
