@@ -157,7 +157,9 @@ fn versions_survive_their_corpus() {
 #[test]
 fn workloads_survive_their_corpus() {
     replay("workload", checks::workload);
+}
 
+#[test]
 fn the_readers_of_what_registries_say_survive_their_corpus() {
     replay("registry", checks::registry);
 }
