@@ -162,7 +162,6 @@ fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
     })
 }
 
-
 /// What registries say is read or refused in words; nothing is taken over that could lead a request elsewhere.
 pub fn registry(data: &[u8]) {
     let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64);
