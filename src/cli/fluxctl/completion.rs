@@ -51,12 +51,12 @@ fn argument(flag: &'static Flag) -> Arg {
         Kind::Count => ArgAction::Count,
         _ => ArgAction::Append,
     };
-    let hint = match flag.name {
-        "out" | "output-dir" => ValueHint::DirPath,
-        "url" | "git-url" => ValueHint::Url,
-        _ => ValueHint::Other,
-    };
-    let arg = Arg::new(flag.name).long(flag.name).help(flag.help).action(action).value_hint(hint);
+    let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).action(action);
+    match flag.name {
+        "out" | "output-dir" => arg = arg.value_hint(ValueHint::DirPath),
+        "url" | "git-url" => arg = arg.value_hint(ValueHint::Url),
+        _ => {}
+    }
     flag.short.map_or(arg.clone(), |letter| arg.short(letter))
 }
 

@@ -79,7 +79,7 @@ fn place(object: &mut Value, namespace: &str) {
     if !CLUSTER_SCOPED.contains(&kind.as_str()) {
         object["metadata"]["namespace"] = json!(namespace);
     }
-    for subject in object["subjects"].as_array_mut().into_iter().flatten() {
+    for subject in object.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
         subject["namespace"] = json!(namespace);
     }
 }
@@ -148,11 +148,11 @@ mod tests {
             "--git-readonly",
             "--manifest-generation=true",
         ] {
-            assert_eq!(all.matches(&format!("- {arg}\n")).count(), 1, "{arg} in\n{all}");
+            assert_eq!(all.matches(&format!("- '{arg}'\n")).count() + all.matches(&format!("- {arg}\n")).count(), 1, "{arg} in\n{all}");
         }
         assert!(!all.contains("--git-label") && !all.contains("--registry-disable-scanning"), "{all}");
-        assert!(text(&[]).contains("- --git-label=flux\n"));
-        assert!(!all.contains("memcached\n") && all.contains("- --memcached-service=\n"), "{all}");
+        assert!(text(&[]).contains("- '--git-label=flux'\n"));
+        assert!(!all.contains("memcached\n") && all.contains("- '--memcached-service='\n"), "{all}");
     }
 
     #[test]

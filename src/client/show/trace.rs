@@ -77,7 +77,7 @@ mod tests {
 Object     s:deployment/web
 File       apps/web.yaml:7
 Commit     89abcde Add web
-Last sync  configured at 0123456, 2024-01-02T03:04:06Z
+Last sync  configured at 0123456, 2024-01-02T03:04:05Z
 Live       yes
 
 fluxd (Apply, 2024-01-02T03:04:05Z)
