@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::object::yaml::{self, Dialect, Limits};
 
@@ -22,6 +22,8 @@ pub struct Saved {
 /// What v1 saved of an object; the rest belongs to the cluster.
 const KEPT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
 const KEPT_METADATA: &[&str] = &["annotations", "labels", "name", "namespace"];
+/// Annotations that belong to the cluster too.
+const DROPPED: &[&str] = &["deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration"];
 
 /// Cuts an export.
 ///
@@ -35,10 +37,13 @@ pub fn split(export: &[u8]) -> Result<Vec<Saved>, yaml::YamlError> {
 fn saved(value: Value) -> Saved {
     let mut object = pick(value, KEPT);
     if let Some(metadata) = object.remove("metadata") {
-        object.insert("metadata".into(), Value::Object(pick(metadata, KEPT_METADATA)));
+        let mut metadata = pick(metadata, KEPT_METADATA);
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.retain(|key, _| !DROPPED.contains(&key.as_str()));
+        }
+        object.insert("metadata".into(), Value::Object(metadata));
     }
-    object.retain(|_, value| *value != json!({}));
-    let object = without_null(Value::Object(object));
+    let object = tidy(Value::Object(object));
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
     let path = path(&kind, &name, &namespace);
@@ -53,15 +58,24 @@ fn pick(value: Value, keys: &[&str]) -> Map<String, Value> {
     }
 }
 
-/// As v1 wrote maps: without members that are null.
-fn without_null(value: Value) -> Value {
+/// As v1 wrote maps: without members that hold nothing. What only becomes empty by that stays, as in v1.
+fn tidy(value: Value) -> Value {
     match value {
         Value::Object(map) => {
-            let kept = map.into_iter().map(|(key, value)| (key, without_null(value)));
-            Value::Object(kept.filter(|(_, value)| !value.is_null()).collect())
+            let kept = map.into_iter().filter(|(_, value)| !is_nothing(value));
+            Value::Object(kept.map(|(key, value)| (key, tidy(value))).collect())
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(without_null).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(tidy).collect()),
         leaf => leaf,
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
     }
 }
 
@@ -101,11 +115,10 @@ mod tests {
 
     #[test]
     fn what_belongs_to_the_cluster_is_left_out() {
-        let text = "apiVersion: v1\nkind: Deployment\nmetadata: {name: web, uid: u, labels: {a: b}, creationTimestamp: null}\n\
-                    spec: {n: ~, f: 1.5}\nstatus: {a: 1}\ndata: {a: b}\n";
+        let text = "apiVersion: v1\nkind: Deployment\nmetadata: {name: web, uid: u, labels: {a: b}, annotations: {deployment.kubernetes.io/revision: '1'}}\n\
+                    spec: {x: ~, f: 1.5, e: {}, l: [], k: {a: {}}, m: [{}, ~]}\nstatus: {a: 1}\ndata: {a: b}\n";
         let saved = split(text.as_bytes()).unwrap();
-        let expected =
-            "---\napiVersion: v1\nkind: Deployment\nmetadata:\n  labels:\n    a: b\n  name: web\nspec:\n  f: 1.5\n";
+        let expected = "---\napiVersion: v1\nkind: Deployment\nmetadata:\n  labels:\n    a: b\n  name: web\nspec:\n  f: 1.5\n  k: {}\n  m:\n  - {}\n  - null\n";
         assert_eq!(saved[0].text, expected);
     }
 }

@@ -4,6 +4,7 @@ mod cluster;
 mod deploy;
 mod engine;
 mod faults;
+mod fluxctl;
 mod generators;
 mod git;
 mod holds;

@@ -148,7 +148,11 @@ mod tests {
             "--git-readonly",
             "--manifest-generation=true",
         ] {
-            assert_eq!(all.matches(&format!("- '{arg}'\n")).count() + all.matches(&format!("- {arg}\n")).count(), 1, "{arg} in\n{all}");
+            assert_eq!(
+                all.matches(&format!("- '{arg}'\n")).count() + all.matches(&format!("- {arg}\n")).count(),
+                1,
+                "{arg} in\n{all}"
+            );
         }
         assert!(!all.contains("--git-label") && !all.contains("--registry-disable-scanning"), "{all}");
         assert!(text(&[]).contains("- '--git-label=flux'\n"));

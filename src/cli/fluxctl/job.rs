@@ -32,16 +32,16 @@ pub(super) async fn conclude(
     result: &JobResult,
     apply: bool,
 ) -> Result<(), Problem> {
-    match &result.result {
-        Some(all) => out(&show::results(all, verbosity(session)))?,
-        None => tell("Nothing to do"),
-    }
-    if result.revision.is_empty() {
-        return Ok(());
+    if let Some(all) = &result.result {
+        out(&show::results(all, verbosity(session)))?;
     }
     let short = short(&result.revision);
-    tell(&format!("Commit pushed:\t{short}"));
-    if apply {
+    if !short.is_empty() {
+        tell(&format!("Commit pushed:\t{short}"));
+    }
+    if result.result.is_none() {
+        tell("Nothing to do");
+    } else if apply && !short.is_empty() {
         wait_until_applied(session, client, &result.revision).await?;
         tell(&format!("Commit applied:\t{short}"));
     }

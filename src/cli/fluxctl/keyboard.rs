@@ -10,8 +10,10 @@ use crate::client::{Key, Menu};
 
 /// Rows of a terminal that does not tell.
 const HEIGHT: usize = 24;
-const HIDE_CURSOR: &str = "\u{1b}[?25l";
-const SHOW_CURSOR: &str = "\u{1b}[?25h";
+/// Hides the cursor, and cuts lines that are too long instead of folding them: the menu is drawn over itself.
+const BEGIN: &str = "\u{1b}[?25l\u{1b}[?7l";
+/// Takes both back.
+const END: &str = "\u{1b}[?7h\u{1b}[?25h";
 
 /// The terminal, read key by key until this value goes away.
 struct Keyboard {
@@ -47,7 +49,7 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         // Nothing can be done for a terminal that is gone.
         termios::tcsetattr(&self.tty, OptionalActions::Flush, &self.before).ok();
-        self.tty.write_all(SHOW_CURSOR.as_bytes()).ok();
+        self.tty.write_all(END.as_bytes()).ok();
     }
 }
 
@@ -77,7 +79,7 @@ pub(super) fn choose(mut menu: Menu) -> Result<Option<Menu>, Problem> {
     let no_terminal = "--interactive needs a terminal; choose with --workload, --exclude and --update-image instead";
     let mut keyboard = Keyboard::open().map_err(|e| Problem::Usage(format!("{no_terminal} (/dev/tty: {e})")))?;
     let io = || Problem::io("the terminal");
-    keyboard.tty.write_all(HIDE_CURSOR.as_bytes()).map_err(io())?;
+    keyboard.tty.write_all(BEGIN.as_bytes()).map_err(io())?;
     let mut back = String::new();
     loop {
         let text = menu.text(keyboard.height());
