@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use fluxd::generate::Config;
 use fluxd::generate::smp::{self, PatchKind};
 use fluxd::generate::sops::{self, SopsKeys};
-use fluxd::object::Gvk;
 use fluxd::object::image::ImageRef;
 use fluxd::object::pattern::{Candidate, Pattern};
 use fluxd::object::semver::{Constraint, Version};
-use fluxd::object::workload::{self, Step};
+use fluxd::object::workload::{self, AnnotationChange, FieldChange, Step};
+use fluxd::object::yaml::edit::{self, ObjectEdit, Op};
 use fluxd::object::yaml::{self, Dialect, Limits};
+use fluxd::object::{Gvk, Object, Origin};
 use fluxd::registry::Credentials;
 use fluxd::registry::protocol::{self, Manifest};
 use fluxd::runtime::Stop;
@@ -74,6 +75,77 @@ pub fn patch(data: &[u8]) {
         assert_eq!(again, other);
     }
     drop(applied);
+}
+
+/// What the patch maker writes for a change leads from the generated object to the changed one, and is the same when it
+/// is made again from there.
+pub fn patch_maker(data: &[u8]) {
+    let Ok(documents) = yaml::read(data, Dialect::Kubernetes, &LIMITS) else { return };
+    let mut values = documents.into_iter().map(|document| document.value);
+    let (Some(generated), Some(patch)) = (values.next(), values.next()) else { return };
+    let text = |field: &str| generated.get(field).and_then(Value::as_str).unwrap_or_default();
+    let gvk = Gvk::new(text("apiVersion"), text("kind"));
+    let Ok(wanted) = smp::apply(&gvk, &generated, &patch) else { return };
+    let Ok(made) = smp::create(&gvk, &generated, &wanted) else { return };
+    let Ok(first) = smp::apply(&gvk, &generated, &made) else { return };
+    let Ok(again) = smp::create(&gvk, &generated, &first) else { return };
+    let second = smp::apply(&gvk, &generated, &again).expect("what was made can be applied");
+    assert_eq!(first, second, "{made}");
+}
+
+/// An edit of any scalar and any annotation reads as intended and leaves all other objects alone, or is refused.
+pub fn editor(data: &[u8]) {
+    let Ok(documents) = yaml::read(data, Dialect::Kubernetes, &LIMITS) else { return };
+    let Some(value) = documents.iter().map(|d| &d.value).find(|v| v["metadata"]["name"].is_string()) else { return };
+    let Some(object) = read_object(value) else { return };
+    let mut paths = Vec::new();
+    scalars(value, &mut Vec::new(), &mut paths);
+    let seed = data.iter().fold(data.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+    let text = |at: usize| EDIT_TEXTS[(seed >> at) % EDIT_TEXTS.len()].to_owned();
+    let mut ops = Vec::new();
+    if !paths.is_empty() && seed & 1 == 0 {
+        ops.push(Op::Set(FieldChange { path: paths[(seed >> 8) % paths.len()].clone(), value: text(3) }));
+    }
+    for (at, key) in ["fluxcd.io/automated", "a", "c"].iter().enumerate().filter(|(at, _)| seed >> (at + 1) & 1 == 0) {
+        let value = (seed >> (at + 5) & 1 == 0).then(|| text(at + 7));
+        ops.push(Op::Annotate(AnnotationChange { key: (*key).to_owned(), value }));
+    }
+    let edits = [ObjectEdit { id: object.id(), ops }];
+    let Ok(done) = edit::edit(data, &edits, &LIMITS) else { return };
+    assert_eq!(done.changed[0], done.bytes != data);
+    let roomy = Limits { bytes: 1 << 17, nodes: 40_000, ..LIMITS };
+    let after = yaml::read(&done.bytes, Dialect::Kubernetes, &roomy).expect("the result can be read");
+    assert_eq!(documents.len(), after.len());
+    let differing = documents.iter().zip(&after).filter(|(a, b)| a.value != b.value);
+    for (before, after) in differing {
+        let mut wanted = before.value.clone();
+        if before.value["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) {
+            continue;
+        }
+        edits[0].ops.iter().for_each(|op| edit::change(&mut wanted, op).expect("what was edited can be changed"));
+        assert_eq!(wanted, after.value);
+    }
+}
+
+/// Texts that are hard to write, among ordinary ones.
+const EDIT_TEXTS: [&str; 10] = ["a:2", "true", "1.0", "", "a: b # c", "it's \"x\"", "two\nlines", "- x", "\u{feff}\t", "glob:*"];
+
+fn read_object(value: &Value) -> Option<Object> {
+    Object::new(value, Origin { file: "x".into(), line: 1, generated: false }).ok()
+}
+
+/// The paths of all scalars.
+fn scalars(value: &Value, at: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+    let below: Vec<(Step, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, value)| (Step::key(key), value)).collect(),
+        Value::Array(list) => list.iter().enumerate().map(|(index, value)| (Step::Index(index), value)).collect(),
+        _ => return found.push(at.clone()),
+    };
+    for (step, value) in below {
+        at.push(step);
+        scalars(value, at, found);
+        at.pop();
+    }
 }
 
 /// An encrypted file is opened or refused, and only text comes out.

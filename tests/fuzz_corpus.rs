@@ -163,3 +163,13 @@ fn workloads_survive_their_corpus() {
 fn the_readers_of_what_registries_say_survive_their_corpus() {
     replay("registry", checks::registry);
 }
+
+#[test]
+fn the_editor_survives_its_corpus() {
+    replay("editor", checks::editor);
+}
+
+#[test]
+fn the_patch_maker_survives_its_corpus() {
+    replay("patch_maker", checks::patch_maker);
+}
