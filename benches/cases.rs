@@ -19,6 +19,7 @@ pub const ALL: &[(&str, Case)] = &[
     ("kubectl", kubectl),
     ("many-kinds", many_kinds),
     ("generators", generators),
+    ("image-edit", |_, f| crate::edit::image_edit(f)),
     ("release", release::one_release),
     ("flood", release::flood),
     ("races", crate::races::races),

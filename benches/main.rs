@@ -17,6 +17,7 @@
 mod rig;
 
 mod cases;
+mod edit;
 mod figures;
 mod process;
 mod races;

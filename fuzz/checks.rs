@@ -128,7 +128,8 @@ pub fn editor(data: &[u8]) {
 }
 
 /// Texts that are hard to write, among ordinary ones.
-const EDIT_TEXTS: [&str; 10] = ["a:2", "true", "1.0", "", "a: b # c", "it's \"x\"", "two\nlines", "- x", "\u{feff}\t", "glob:*"];
+const EDIT_TEXTS: [&str; 10] =
+    ["a:2", "true", "1.0", "", "a: b # c", "it's \"x\"", "two\nlines", "- x", "\u{feff}\t", "glob:*"];
 
 fn read_object(value: &Value) -> Option<Object> {
     Object::new(value, Origin { file: "x".into(), line: 1, generated: false }).ok()

@@ -136,17 +136,17 @@ impl<'t> Finder<'t> {
         Self { text, limits: *limits, ranges, read, known: HashMap::new(), last: 0 }
     }
 
-    /// The number of the document that holds an object. A name may be written so that it cannot be seen without parsing;
-    /// such documents are looked at last.
+    /// The number of the document that holds an object: those that show its name are parsed first. A name may also be
+    /// written so that it cannot be seen without parsing; such documents come last.
     fn find(&mut self, id: &ObjectId) -> Result<usize, EditError> {
-        for must_show in [true, false] {
+        let looks: [fn(&str, &str) -> bool; 3] = [names, |text, name| text.contains(name), |_, _| true];
+        for may_hold in looks {
             let count = self.ranges.len();
             for number in (self.last..count).chain(0..self.last) {
                 if let Some(number) = self.known.get(id) {
                     return Ok(*number);
                 }
-                let is_candidate = !must_show || self.text[self.ranges[number].clone()].contains(id.name());
-                if is_candidate && self.read[number].is_none() {
+                if self.read[number].is_none() && may_hold(&self.text[self.ranges[number].clone()], id.name()) {
                     self.parse(number)?;
                     self.last = number;
                 }
@@ -191,4 +191,10 @@ impl<'t> Finder<'t> {
     fn line(&self, at: usize) -> usize {
         1 + self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count()
     }
+}
+
+/// Whether a line of the text gives something this name, in the way that most files do.
+fn names(text: &str, name: &str) -> bool {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['\n', '\r', ' ', ',', '}']);
+    text.match_indices(name).any(|(at, _)| text[..at].ends_with("name: ") && ends(&text[at + name.len()..]))
 }
