@@ -182,7 +182,7 @@ fn file_mode(mode: Mode) -> Option<i32> {
 #[derive(Default)]
 struct Node {
     own: Option<Wanted>,
-    below: BTreeMap<String, Node>,
+    below: BTreeMap<String, Self>,
 }
 
 impl Node {
