@@ -15,12 +15,10 @@ pub type Images = BTreeMap<CanonicalName, Arc<RepositoryView>>;
 #[error("missing metadata for image tag {0:?}")]
 pub struct MissingMetadata(pub String);
 
-/// The tags that a pattern admits, newest first. Tags whose image cannot be used are left out.
-pub fn ordered<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Vec<Candidate<'a>> {
-    let usable = pattern.select(&view.tags).into_iter().filter(|tag| !view.excluded.contains_key(*tag));
-    let mut candidates: Vec<_> = usable.map(|tag| candidate(view, tag)).collect();
-    candidates.sort_by(|a, b| pattern.newer(a, b));
-    candidates
+/// The tags that a pattern admits. Those whose image cannot be used are left out.
+fn usable<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Vec<Candidate<'a>> {
+    let tags = pattern.select(&view.tags).into_iter().filter(|tag| !view.excluded.contains_key(*tag));
+    tags.map(|tag| candidate(view, tag)).collect()
 }
 
 /// The newest tag that a pattern admits.
@@ -29,13 +27,17 @@ pub fn ordered<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Vec<Candidate
 /// When something is not known yet that the choice rests on: the images of all admitted tags where times decide, that of
 /// the newest one where versions do (it might be unusable). v1 wanted all images known in both cases.
 pub fn latest<'a>(view: &'a RepositoryView, pattern: &Pattern) -> Result<Option<Candidate<'a>>, MissingMetadata> {
-    let candidates = ordered(view, pattern);
-    let unknown = |candidate: &&Candidate<'_>| !view.images.contains_key(candidate.tag);
-    let gap =
-        if pattern.requires_timestamp() { candidates.iter().find(unknown) } else { candidates.first().filter(unknown) };
+    let candidates = usable(view, pattern);
+    let first = candidates.iter().min_by(|a, b| pattern.newer(a, b)).copied();
+    let is_unknown = |candidate: &Candidate<'_>| !view.images.contains_key(candidate.tag);
+    let gap = if pattern.requires_timestamp() {
+        candidates.iter().copied().find(is_unknown)
+    } else {
+        first.filter(is_unknown)
+    };
     match gap {
         Some(gap) => Err(MissingMetadata(gap.tag.to_owned())),
-        None => Ok(candidates.first().copied()),
+        None => Ok(first),
     }
 }
 

@@ -12,7 +12,7 @@ mod verify;
 mod workload;
 
 pub use automation::{Decision, Remark, Verdict, automated, decide};
-pub use choice::{Images, MissingMetadata, latest, ordered};
+pub use choice::{Images, MissingMetadata, latest};
 pub use message::commit;
 pub use policy::{Edits, PolicyPlan, plan as plan_policies};
 pub use release::{ImageChange, Release, ReleaseError, World, candidates, select};
