@@ -84,7 +84,7 @@ fn alert_rules() -> serde_json::Value {
 #[test]
 fn alerts_and_dashboard_name_only_metrics_that_fluxd_has() {
     let defined = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/report/metrics.rs")).unwrap();
-    let dashboard = std::fs::read_to_string(deploy().join("monitoring/dashboard.json")).unwrap();
+    let dashboard = std::fs::read_to_string(deploy().join("chart/files/dashboard.json")).unwrap();
     let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
     let mut expressions = Vec::new();
     collect_expressions(&alert_rules(), &mut expressions);
