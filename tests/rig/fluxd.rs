@@ -18,6 +18,7 @@ pub struct FluxdBuilder {
     env: BTreeMap<String, String>,
     program: PathBuf,
     pod: Option<PathBuf>,
+    port: Option<u16>,
 }
 
 /// Puts the files of a service account where a pod has them, in a mount namespace of the process's own, and runs the rest.
@@ -46,7 +47,7 @@ impl Fluxd {
             ("TMPDIR".to_owned(), home.path().join("tmp").display().to_string()),
             ("PATH".to_owned(), plane.path()),
         ]);
-        FluxdBuilder { home, args: Vec::new(), env, program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")), pod: None }
+        FluxdBuilder { home, args: Vec::new(), env, program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")), pod: None, port: None }
     }
 
     /// The port of its API.
@@ -125,7 +126,7 @@ impl Fluxd {
         self.process.signal("KILL");
         self.process.wait();
         let home = tempfile::tempdir().expect("a temporary directory");
-        let empty = FluxdBuilder { home, args: Vec::new(), env: BTreeMap::new(), program: PathBuf::new(), pod: None };
+        let empty = FluxdBuilder { home, args: Vec::new(), env: BTreeMap::new(), program: PathBuf::new(), pod: None, port: None };
         std::mem::replace(&mut self.builder, empty)
     }
 
@@ -170,6 +171,13 @@ impl FluxdBuilder {
     pub fn git(self, repo: &Repo) -> Self {
         let (url, branch) = (format!("--git-url={}", repo.url()), format!("--git-branch={}", repo.branch()));
         self.arg(&url).arg(&branch)
+    }
+
+    /// Has its API at this port, instead of one that was free a moment ago.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
     }
 
     /// Sets a variable of its environment.
@@ -231,7 +239,7 @@ impl FluxdBuilder {
     /// Starts it, without waiting for anything.
     #[track_caller]
     pub fn start(self) -> Fluxd {
-        let port = free_port();
+        let port = self.port.unwrap_or_else(free_port);
         let mut command = match &self.pod {
             None => Command::new(&self.program),
             Some(account) => {

@@ -11,6 +11,11 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The values of Flux v1's chart, as the page on compatibility lists them.
+pub(crate) fn values() -> &'static [&'static str] {
+    rows::VALUES
+}
+
 fn chart() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/chart")
 }

@@ -1,6 +1,9 @@
 //! What an upgrade does to a live cluster: the original daemon syncs a repository, ours takes over, the original comes
 //! back. Nothing is deleted or made anew on the way, and each of them deletes what leaves git under its watch.
 
+mod guide;
+mod node;
+
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually, tool};
 use serde_json::Value;
 
