@@ -8,6 +8,7 @@ mod faults;
 mod fluxctl;
 mod generators;
 mod git;
+mod helm_releases;
 mod holds;
 mod in_cluster;
 mod parity;

@@ -132,6 +132,12 @@ impl Shop<'_> {
     fn next_version(&self, reader: &Reader<'_>, tag: &str, created: &str) {
         self.registry.push("shop/api", tag, created);
         self.registry.push("shop/web", tag, created);
+        let (domain, tagged) = (self.registry.host(), format!("/shop/web:{tag}"));
+        let change = format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{domain}","Image":"shop/web"}}}}}}"#);
+        reader.node.fluxd().post("/api/flux/v11/notify", &change).expect("the daemon answers");
+        eventually("automation commits the tag", || {
+            self.repo.remote_file("master", "apps/web.yaml").contains(&tagged).then_some(())
+        });
         self.runs("web", tag);
         let head = self.repo.remote_ref("master").expect("the branch is there");
         let message = self.repo.remote_git(&["log", "-1", "--format=%an|%s", &head]);
