@@ -15,6 +15,7 @@ mod parity;
 mod process;
 mod registry;
 mod rig;
+mod safety;
 mod strategic_merge;
 mod updates;
 mod upgrade;
