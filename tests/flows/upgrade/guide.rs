@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         eprintln!("{out}{error}");
         let log = self.node.fluxd().log();
         assert!(output.status.success(), "{script}\nended with {}: {out}{error}\n{}", output.status, log.join("\n"));
-        out.into_owned()
+        format!("{out}{error}")
     }
 }
 
@@ -92,7 +92,7 @@ commandUpdated:
   - command: cat web.yaml; echo ---; cat api.yaml
   updaters:
   - containerImage:
-      command: sed -i "s|image:.*|image: $FLUX_IMG:$FLUX_TAG|" "$FLUX_WL_NAME.yaml"
+      command: 'sed -i "s|image:.*|image: $FLUX_IMG:$FLUX_TAG|" "$FLUX_WL_NAME.yaml"'
     policy:
       command: 'true'
 "#;
@@ -133,8 +133,10 @@ impl Shop<'_> {
         self.registry.push("shop/api", tag, created);
         self.registry.push("shop/web", tag, created);
         let (domain, tagged) = (self.registry.host(), format!("/shop/web:{tag}"));
-        let change = format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{domain}","Image":"shop/web"}}}}}}"#);
-        reader.node.fluxd().post("/api/flux/v11/notify", &change).expect("the daemon answers");
+        for name in ["shop/api", "shop/web"] {
+            let change = format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{domain}","Image":"{name}"}}}}}}"#);
+            reader.node.fluxd().post("/api/flux/v11/notify", &change).expect("the daemon answers");
+        }
         eventually("automation commits the tag", || {
             self.repo.remote_file("master", "apps/web.yaml").contains(&tagged).then_some(())
         });
