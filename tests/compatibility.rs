@@ -14,9 +14,11 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All that stands between single backticks on the page, and nothing else.
+/// All that stands between single backticks on the page, metrics without their labels too.
 fn named() -> BTreeSet<String> {
-    read("docs/compatibility.md").lines().flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+    let page = read("docs/compatibility.md");
+    let names = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    names.flat_map(|name| [Some(name), name.split_once('{').map(|(name, _)| name)]).flatten().map(str::to_owned).collect()
 }
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {
