@@ -18,7 +18,11 @@ fn read(path: &str) -> String {
 fn named() -> BTreeSet<String> {
     let page = read("docs/compatibility.md");
     let names = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-    names.flat_map(|name| [Some(name), name.split_once('{').map(|(name, _)| name)]).flatten().map(str::to_owned).collect()
+    names
+        .flat_map(|name| [Some(name), name.split_once('{').map(|(name, _)| name)])
+        .flatten()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn rust_files(directory: &Path) -> Vec<PathBuf> {
@@ -106,9 +110,13 @@ fn every_test_that_the_page_names_exists() {
             let stem = file.file_stem().is_some_and(|stem| stem == last);
             stem || file.parent().and_then(Path::file_name).is_some_and(|name| name == last)
         });
-        module || sources.iter().any(|(_, text)| text.contains(&format!("fn {last}(")) || text.contains(&format!("mod {last}")))
+        module
+            || sources
+                .iter()
+                .any(|(_, text)| text.contains(&format!("fn {last}(")) || text.contains(&format!("mod {last}")))
     };
-    let mut paths: Vec<String> = named().into_iter().filter(|name| name.contains("::") && !name.contains(' ')).collect();
+    let mut paths: Vec<String> =
+        named().into_iter().filter(|name| name.contains("::") && !name.contains(' ')).collect();
     paths.retain(|path| !exists(path));
     assert!(paths.is_empty(), "docs/compatibility.md names tests that are not there: {paths:#?}");
 }

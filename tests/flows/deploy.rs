@@ -69,7 +69,8 @@ fn every_directory_of_deploy_is_applied_to_a_real_control_plane() {
 
 /// Objects of YAML text, by kind and name.
 fn objects(text: &str) -> BTreeMap<String, serde_json::Value> {
-    let parsed = serde_saphyr::from_multiple::<serde_json::Value>(text).unwrap_or_else(|e| panic!("not YAML ({e}):\n{text}"));
+    let parsed =
+        serde_saphyr::from_multiple::<serde_json::Value>(text).unwrap_or_else(|e| panic!("not YAML ({e}):\n{text}"));
     let all = parsed.into_iter().filter(|object| !object.is_null());
     all.map(|object| (format!("{}/{}", object["kind"], object["metadata"]["name"]), object)).collect()
 }

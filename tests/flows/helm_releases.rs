@@ -1,7 +1,7 @@
 //! fluxd beside helm-operator: images in a HelmRelease's values are updated in git and live, and what helm-operator makes of
 //! the HelmRelease is nobody's but its own. helm-operator is played by kubectl, with the annotation that it sets.
 
-use crate::rig::{ControlPlane, DockerRegistry, Fluxd, Repo, eventually, source_root};
+use crate::rig::{ControlPlane, DockerRegistry, Fluxd, Image, Repo, eventually, source_root};
 use serde_json::Value;
 
 fn release(namespace: &str, registry: &DockerRegistry) -> String {
@@ -35,7 +35,7 @@ fn a_helm_release_is_automated_and_what_helm_operator_made_of_it_is_left_alone()
     plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd/helmreleases.helm.fluxcd.io"]);
     let namespace = plane.namespace("helm");
     let registry = DockerRegistry::start();
-    registry.push("shop/web", "1.0.0", "2024-01-01T00:00:00Z");
+    registry.push("shop/web", "1.0.0", &Image::made("2024-01-01T00:00:00Z"));
     let repo = Repo::new();
     repo.write("web.yaml", &release(&namespace, &registry)).push("a release");
 
@@ -49,11 +49,9 @@ fn a_helm_release_is_automated_and_what_helm_operator_made_of_it_is_left_alone()
     plane.apply(&made_by_helm_operator(&namespace, &mark), &[]);
     let made = plane.get(&namespace, "deployment", "web-web").expect("it was just made");
 
-    registry.push("shop/web", "1.1.0", "2024-02-01T00:00:00Z");
-    let change = format!(
-        r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#,
-        registry.host()
-    );
+    registry.push("shop/web", "1.1.0", &Image::made("2024-02-01T00:00:00Z"));
+    let change =
+        format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#, registry.host());
     fluxd.post("/api/flux/v11/notify", &change).expect("it answers");
     eventually("the new tag is live", || {
         (live_release(plane, &namespace)?["spec"]["values"]["image"]["tag"] == "1.1.0").then_some(())
@@ -104,7 +102,8 @@ fn a_helm_release_with_a_field_of_the_wrong_type_hides_no_other_workload() {
     );
     plane.kubectl(&["-n", &namespace, "create", "deployment", "web", "--image=example.org/web:1"]);
     let repo = Repo::new();
-    repo.write("a.yaml", &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\n")).push("one");
+    repo.write("a.yaml", &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\n"))
+        .push("one");
     let mut fluxd = Fluxd::against(plane).git(&repo).arg("--registry-disable-scanning").start();
     fluxd.wait_until_up();
     let listed = eventually("workloads are listed", || {

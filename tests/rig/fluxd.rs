@@ -47,7 +47,14 @@ impl Fluxd {
             ("TMPDIR".to_owned(), home.path().join("tmp").display().to_string()),
             ("PATH".to_owned(), plane.path()),
         ]);
-        FluxdBuilder { home, args: Vec::new(), env, program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")), pod: None, port: None }
+        FluxdBuilder {
+            home,
+            args: Vec::new(),
+            env,
+            program: PathBuf::from(env!("CARGO_BIN_EXE_fluxd")),
+            pod: None,
+            port: None,
+        }
     }
 
     /// The port of its API.
@@ -126,7 +133,14 @@ impl Fluxd {
         self.process.signal("KILL");
         self.process.wait();
         let home = tempfile::tempdir().expect("a temporary directory");
-        let empty = FluxdBuilder { home, args: Vec::new(), env: BTreeMap::new(), program: PathBuf::new(), pod: None, port: None };
+        let empty = FluxdBuilder {
+            home,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            program: PathBuf::new(),
+            pod: None,
+            port: None,
+        };
         std::mem::replace(&mut self.builder, empty)
     }
 

@@ -101,7 +101,8 @@ fn fluxd_takes_every_argument_that_the_chart_can_render() {
 
 #[test]
 fn every_value_of_the_old_chart_has_a_row_and_a_default() {
-    let defaults: Value = serde_saphyr::from_str(&std::fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap();
+    let defaults: Value =
+        serde_saphyr::from_str(&std::fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap();
     for value in rows::VALUES {
         assert!(rows::ROWS.iter().any(|row| row.value == *value), "{value} has no row");
         assert!(defaults.pointer(&format!("/{}", value.replace('.', "/"))).is_some(), "{value} has no default");
@@ -165,7 +166,8 @@ fn a_values_file_of_old_is_installed_over_the_old_release_and_rolls_out() {
     plane.kubectl(&["-n", &namespace, "rollout", "status", &deployment, "--timeout=90s"]);
 
     let pods: Value =
-        serde_json::from_str(&plane.kubectl(&["-n", &namespace, "get", "pods", "-l", "app=flux", "-o", "json"])).unwrap();
+        serde_json::from_str(&plane.kubectl(&["-n", &namespace, "get", "pods", "-l", "app=flux", "-o", "json"]))
+            .unwrap();
     let images: Vec<&Value> =
         pods["items"].as_array().unwrap().iter().map(|pod| &pod["spec"]["containers"][0]["image"]).collect();
     assert_eq!(images, [&format!("fluxd:{}", env!("CARGO_PKG_VERSION"))], "one Pod, and not of the old image");

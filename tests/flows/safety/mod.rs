@@ -6,8 +6,8 @@ mod upstream;
 mod watch;
 
 use crate::rig::{
-    Answer, ControlPlane, DockerRegistry, Fluxd, FluxdBuilder, GitHttp, GitHttpOptions, GitSsh, Repo, eventually,
-    fresh_name, run, tool,
+    Answer, ControlPlane, DockerRegistry, Fluxd, FluxdBuilder, GitHttp, GitHttpOptions, GitSsh, Image, Repo,
+    eventually, fresh_name, run, tool,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -57,7 +57,8 @@ fn sealed(text: &str) -> (String, String) {
     let recipient = key.lines().find_map(|line| line.strip_prefix("# public key: ")).expect("it says so").to_owned();
     std::fs::write(&plain, text).expect("a temporary directory is writable");
     let mut sops = Command::new(tool("sops", "sops"));
-    let encrypted = run(sops.args(["--encrypt", "--age", &recipient, "--encrypted-regex", "^(data|stringData)$"]).arg(plain));
+    let encrypted =
+        run(sops.args(["--encrypt", "--age", &recipient, "--encrypted-regex", "^(data|stringData)$"]).arg(plain));
     let key = key.lines().find(|line| line.starts_with("AGE-SECRET-KEY-")).expect("the key is a line").to_owned();
     (encrypted, key)
 }
@@ -79,18 +80,21 @@ impl Scene {
         let names = ["git", "pull", "docker", "token", "plain", "sealed", "typed", "wrong"];
         let mut secrets: Vec<(&str, String)> = names.into_iter().map(|name| (name, canary(name))).collect();
         let of = |name: &str| secrets.iter().find(|(known, _)| *known == name).expect("listed above").1.clone();
-        let (pulled, configured) = (DockerRegistry::with_login("ann", &of("pull")), DockerRegistry::with_login("ann", &of("docker")));
+        let (pulled, configured) =
+            (DockerRegistry::with_login("ann", &of("pull")), DockerRegistry::with_login("ann", &of("docker")));
         for tag in ["1.0.0", "1.0.1"] {
-            configured.push("shop/api", tag, "2024-01-01T00:00:00Z");
+            configured.push("shop/api", tag, &Image::made("2024-01-01T00:00:00Z"));
         }
         for name in ["shop/web", "shop/odd"] {
-            pulled.push(name, "1.0.0", "2024-01-01T00:00:00Z");
+            pulled.push(name, "1.0.0", &Image::made("2024-01-01T00:00:00Z"));
         }
         pull_secret(plane, &namespace, "right", &docker_config(&pulled.host(), &of("pull")));
         pull_secret(plane, &namespace, "wrong", &docker_config(&pulled.host(), &of("wrong")));
         let repo = Repo::new();
-        let data = format!("stringData:\n    password: {}\ndata:\n    key: {}\n", of("plain"), STANDARD.encode(of("plain")));
-        let (encrypted, key) = sealed(&secret(&namespace, "sealed", &format!("stringData:\n    password: {}\n", of("sealed"))));
+        let data =
+            format!("stringData:\n    password: {}\ndata:\n    key: {}\n", of("plain"), STANDARD.encode(of("plain")));
+        let (encrypted, key) =
+            sealed(&secret(&namespace, "sealed", &format!("stringData:\n    password: {}\n", of("sealed"))));
         repo.write("plain.yaml", &secret(&namespace, "plain", &data)).write("sealed.yaml", &encrypted);
         repo.write("web.yaml", &workload(&namespace, "web", &format!("{}/shop/web:1.0.0", pulled.host()), "right"));
         repo.write("api.yaml", &workload(&namespace, "api", &format!("{}/shop/api:1.0.0", configured.host()), "none"));
@@ -117,7 +121,13 @@ impl Scene {
         let hosts = format!("--registry-insecure-host={},{}", self.pulled.host(), self.configured.host());
         builder
             .args(&["--git-branch=master", "--git-poll-interval=1s", "--git-timeout=5s", "--automation-interval=1s"])
-            .args(&["--sops", "--sync-garbage-collection", "--registry-trace", "--log-level=trace", "--sync-interval=5s"])
+            .args(&[
+                "--sops",
+                "--sync-garbage-collection",
+                "--registry-trace",
+                "--log-level=trace",
+                "--sync-interval=5s",
+            ])
             .args(&[&hosts, &format!("--docker-config={}", config.display())])
             .args(&[&format!("--git-url={}", self.git.url_with_login()), &format!("--connect={}", self.upstream.url())])
             .args(&[&format!("--token={}", self.secret("token")), &format!("--k8s-allow-namespace={}", self.namespace)])
@@ -171,14 +181,20 @@ fn trouble(plane: &ControlPlane, scene: &Scene, fluxd: &Fluxd, arguments: &Argum
     scene.git.answer(Answer::Hang);
     eventually("git's own helper is seen at work", || arguments.text().contains("git-remote-http").then_some(()));
     scene.git.answer(Answer::Serve);
-    eventually("the Secret is live", || (scene.live(plane, "plain", "password")? == scene.secret("plain")).then_some(()));
-    eventually("so is the sealed one", || (scene.live(plane, "sealed", "password")? == scene.secret("sealed")).then_some(()));
+    eventually("the Secret is live", || {
+        (scene.live(plane, "plain", "password")? == scene.secret("plain")).then_some(())
+    });
+    eventually("so is the sealed one", || {
+        (scene.live(plane, "sealed", "password")? == scene.secret("sealed")).then_some(())
+    });
     // A value of the wrong type, which error messages like to quote.
     let typed = format!("data:\n    password: [{}]\n", scene.secret("typed"));
     scene.repo.write("typed.yaml", &secret(&scene.namespace, "typed", &typed));
     scene.repo.push("a Secret that no API server takes");
     fluxd.notify(&scene.repo, &scene.git.url());
-    eventually("the failing object is told", || fluxd.log().iter().any(|line| line.contains("secret/typed")).then_some(()));
+    eventually("the failing object is told", || {
+        fluxd.log().iter().any(|line| line.contains("secret/typed")).then_some(())
+    });
     scene.repo.remove("typed.yaml").push("without it");
 }
 
@@ -199,8 +215,9 @@ fn no_credential_is_ever_told() {
         let images = fluxd.get("/api/flux/v6/images?service=%3Call%3E")?.body;
         (images.contains("shop/web:1.0.0") && images.contains("shop/api:1.0.1")).then_some(())
     });
-    scene.pulled.push("shop/web", "1.1.0", "2024-02-01T00:00:00Z");
-    let change = format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#, scene.pulled.host());
+    scene.pulled.push("shop/web", "1.1.0", &Image::made("2024-02-01T00:00:00Z"));
+    let change =
+        format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#, scene.pulled.host());
     fluxd.post("/api/flux/v11/notify", &change).expect("it answers");
     eventually("automation took the new tag", || scene.image(plane, "web").ends_with(":1.1.0").then_some(()));
     let release = format!(
@@ -213,9 +230,14 @@ fn no_credential_is_ever_told() {
     jobs.push(scene.job(&fluxd, "sync", "{}"));
     eventually("the release is live", || scene.image(plane, "api").ends_with(":1.0.1").then_some(()));
     eventually("the upstream let it in and was told of it", || {
-        (scene.upstream.welcomed() >= 2 && scene.upstream.text().contains("Weave Flux") || scene.upstream.text().contains("release")).then_some(())
+        (scene.upstream.welcomed() >= 2 && scene.upstream.text().contains("Weave Flux")
+            || scene.upstream.text().contains("release"))
+        .then_some(())
     });
-    assert!(fluxd.log().iter().any(|line| line.contains("401") || line.contains("nauthorized")), "a wrong password was tried");
+    assert!(
+        fluxd.log().iter().any(|line| line.contains("401") || line.contains("nauthorized")),
+        "a wrong password was tried"
+    );
 
     let mut evidence = Evidence::default();
     watch::answers(&fluxd, &scene.namespace, &jobs, &mut evidence);
@@ -235,7 +257,8 @@ fn no_key_of_a_pod_is_ever_told() {
     let plane = ControlPlane::shared();
     let namespace = plane.namespace("keys");
     let repo = Repo::new();
-    repo.write("a.yaml", &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\n")).push("one");
+    repo.write("a.yaml", &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace}}}\n"))
+        .push("one");
     let server = GitSsh::start(&repo);
     let arguments = Arguments::new();
     let builder = Fluxd::against(plane).in_cluster(plane, &namespace);

@@ -97,6 +97,7 @@ async fn events(mut stream: tokio::net::TcpStream, expected: &str, seen: &Mutex<
 fn complete(text: &str) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let lengths = head.lines().filter_map(|line| line.split_once(": "));
-    let length = lengths.filter(|(key, _)| key.eq_ignore_ascii_case("content-length")).find_map(|(_, v)| v.trim().parse().ok());
+    let length =
+        lengths.filter(|(key, _)| key.eq_ignore_ascii_case("content-length")).find_map(|(_, v)| v.trim().parse().ok());
     body.len() >= length.unwrap_or(0usize)
 }

@@ -5,6 +5,7 @@ use crate::rig::Fluxd;
 use base64::Engine as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,8 @@ impl Evidence {
     #[track_caller]
     pub(super) fn holds_none_of(&self, secrets: &[(&str, &str)]) {
         assert!(self.0.len() > 20, "{:?}", self.0.keys());
-        let base64 = |text: &str| base64::engine::general_purpose::STANDARD.encode(text).trim_end_matches('=').to_owned();
+        let base64 =
+            |text: &str| base64::engine::general_purpose::STANDARD.encode(text).trim_end_matches('=').to_owned();
         let mut found = Vec::new();
         for (name, secret) in secrets {
             assert!(secret.len() >= 16, "{name} is too short to be looked for");
@@ -62,7 +64,7 @@ impl Arguments {
                 directory.path().display()
             );
             std::fs::write(&file, script).expect("a temporary directory is writable");
-            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("the file is ours");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
         }
         Self { seen: Arc::default(), stop: Arc::default(), directory }
     }
@@ -115,7 +117,9 @@ fn command_lines(root: u32) -> Vec<String> {
     let mut family = BTreeSet::from([root]);
     loop {
         let before = family.len();
-        family.extend(processes.iter().filter(|(_, parent, _)| family.contains(parent)).map(|(pid, ..)| *pid).collect::<Vec<_>>());
+        family.extend(
+            processes.iter().filter(|(_, parent, _)| family.contains(parent)).map(|(pid, ..)| *pid).collect::<Vec<_>>(),
+        );
         if family.len() == before {
             break;
         }
@@ -139,7 +143,9 @@ pub(super) fn answers(fluxd: &Fluxd, namespace: &str, jobs: &[String], into: &mu
     let queries = [
         String::new(),
         format!("?namespace={namespace}&service=%3Call%3E&id={secret}&ref=master&all=true&diff=true"),
-        format!("?services={namespace}:deployment/web&service={namespace}:deployment/web&id={secret}&last=true&ref=nowhere"),
+        format!(
+            "?services={namespace}:deployment/web&service={namespace}:deployment/web&id={secret}&last=true&ref=nowhere"
+        ),
         jobs.first().map_or(String::new(), |job| format!("?id={job}")),
     ];
     for (path, methods) in paths {
@@ -170,7 +176,8 @@ pub(super) fn listen(port: u16, path: &'static str) -> Arc<Mutex<String>> {
     let into = text.clone();
     std::thread::spawn(move || {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the daemon is up");
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n").expect("it takes requests");
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n")
+            .expect("it takes requests");
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             into.lock().expect("never poisoned").push_str(&String::from_utf8_lossy(&buffer[..count]));

@@ -2,7 +2,7 @@
 //! Flux v1's manifests, with the original daemon, a registry, and images that are released before, between and after.
 
 use super::node::Node;
-use crate::rig::{ControlPlane, DockerRegistry, Repo, eventually, source_root, tool};
+use crate::rig::{ControlPlane, DockerRegistry, Image, Repo, eventually, source_root, tool};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -130,8 +130,8 @@ impl Shop<'_> {
     /// A new tag appears, automation takes it to git and the cluster; somebody releases the other workload by hand.
     #[track_caller]
     fn next_version(&self, reader: &Reader<'_>, tag: &str, created: &str) {
-        self.registry.push("shop/api", tag, created);
-        self.registry.push("shop/web", tag, created);
+        self.registry.push("shop/api", tag, &Image::made(created));
+        self.registry.push("shop/web", tag, &Image::made(created));
         let (domain, tagged) = (self.registry.host(), format!("/shop/web:{tag}"));
         for name in ["shop/api", "shop/web"] {
             let change = format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{domain}","Image":"{name}"}}}}}}"#);
@@ -145,7 +145,8 @@ impl Shop<'_> {
         let message = self.repo.remote_git(&["log", "-1", "--format=%an|%s", &head]);
         assert!(message.starts_with("Flux|"), "{message}");
         let image = format!("{}/shop/api:{tag}", self.registry.host());
-        let printed = reader.run(&format!("fluxctl release --workload=shop:deployment/api --update-image={image} --message=by-hand"));
+        let printed = reader
+            .run(&format!("fluxctl release --workload=shop:deployment/api --update-image={image} --message=by-hand"));
         assert!(printed.contains("Commit applied:"), "{printed}");
         self.runs("api", tag);
         let notes = self.repo.remote_git(&["notes", "--ref=refs/notes/flux-sync", "list"]);
@@ -162,7 +163,7 @@ fn the_guide_is_followed_there_and_back_and_images_are_released_all_the_while() 
     let plane = ControlPlane::start();
     let registry = DockerRegistry::start();
     for name in ["shop/web", "shop/api"] {
-        registry.push(name, "1.0.0", "2024-01-01T00:00:00Z");
+        registry.push(name, "1.0.0", &Image::made("2024-01-01T00:00:00Z"));
     }
     let repo = repository(&registry);
     let manifests = std::fs::read_to_string(source_root().join("tests/data/upgrade/flux-v1.yaml")).expect("a file");

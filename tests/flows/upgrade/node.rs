@@ -54,8 +54,10 @@ impl<'a> Node<'a> {
             "fluxd:0.1.0" => PathBuf::from(env!("CARGO_BIN_EXE_fluxd")),
             other => panic!("no program for the image {other}"),
         };
-        let args: Vec<&str> =
-            args.iter().map(|arg| if arg.starts_with("--listen-metrics") { "--listen-metrics=" } else { arg }).collect();
+        let args: Vec<&str> = args
+            .iter()
+            .map(|arg| if arg.starts_with("--listen-metrics") { "--listen-metrics=" } else { arg })
+            .collect();
         let builder = Fluxd::against(self.plane).program(&program).port(self.port).args(&args);
         let mut fluxd = builder.args(&self.memcached.args().each_ref().map(String::as_str)).start();
         fluxd.wait_until_up();
