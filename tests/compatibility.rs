@@ -74,13 +74,13 @@ fn the_page_has_every_route() {
 fn the_page_has_every_metric() {
     let mut metrics = Vec::new();
     for file in rust_files(&top().join("src/report")) {
-        if file.file_name().is_some_and(|name| name.to_string_lossy().contains("metrics")) {
+        if file.to_string_lossy().contains("metrics") && !file.ends_with("tests.rs") {
             let text = std::fs::read_to_string(file).unwrap();
             let names = quoted(&text).filter(|text| text.starts_with("flux_") || text.starts_with("fluxd_"));
             metrics.extend(names.filter(|name| !name.contains(['{', ' '])).map(str::to_owned));
         }
     }
-    all_named("metrics", 18, metrics);
+    all_named("metrics", 22, metrics);
 }
 
 /// The verbs are those that the program itself lists.

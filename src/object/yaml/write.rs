@@ -173,12 +173,14 @@ pub(super) fn is_plain(text: &str) -> bool {
         && resolve_plain(text, Dialect::Kubernetes) == Resolved::Text
 }
 
-/// A text that begins with a digit and that nobody takes for a number, a time of day or a date.
+/// A text that begins with a digit and that nobody takes for a number, a time of day or a date: for its letters, or, as
+/// most versions, for its second point.
 fn is_safe_digits(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text
-            .chars()
-            .any(|c| c.is_ascii_alphabetic() && !matches!(c.to_ascii_lowercase(), 'a'..='f' | 'o' | 'x' | 't' | 'z'))
+    let is_version = !text.contains(':') && text.matches('.').count() > 1;
+    let has_letters = text
+        .chars()
+        .any(|c| c.is_ascii_alphabetic() && !matches!(c.to_ascii_lowercase(), 'a'..='f' | 'o' | 'x' | 't' | 'z'));
+    text.starts_with(|c: char| c.is_ascii_digit()) && (is_version || has_letters)
 }
 
 pub(super) fn double_quoted(text: &str) -> String {

@@ -281,9 +281,10 @@ fn no_key_of_a_pod_is_ever_told() {
     let live = plane.get(&namespace, "secret", "flux-git-deploy").expect("it exists");
     let made = STANDARD.decode(live["data"]["identity"].as_str().expect("a key was stored")).expect("base64");
     let made = String::from_utf8(made).expect("a key is text");
-    eventually("the new key is refused", || {
-        fluxd.log().iter().any(|line| line.contains("denied") || line.contains("Permission")).then_some(())
-    });
+    let public = regenerated.json()["publicSSHKey"]["key"].as_str().expect("the new key is told").to_owned();
+    server.authorize(&public);
+    let head = repo.push("for the new key alone");
+    eventually("the new key opened it too", || (repo.remote_ref("refs/tags/flux-sync^{}")? == head).then_some(()));
 
     let mut evidence = Evidence::default();
     watch::answers(&fluxd, &namespace, &[], &mut evidence);

@@ -85,6 +85,7 @@ fn a_value_that_could_be_taken_for_something_else_gets_quotes() {
                    image: a\n    tag: TAG # t\n";
     for (old, new, want) in [
         ("v1", "1.10", "'1.10'"),
+        ("1.10.0", "1.11.0", "1.11.0"),
         ("'1.10'", "1.11", "'1.11'"),
         ("\"1.10\"", "v2", "\"v2\""),
         ("v1", "v2", "v2"),
