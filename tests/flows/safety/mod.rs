@@ -11,6 +11,8 @@ use crate::rig::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac};
+use sha2::{Digest as _, Sha256};
 use std::process::Command;
 use upstream::Upstream;
 use watch::{Arguments, Evidence};
@@ -77,7 +79,7 @@ struct Scene {
 impl Scene {
     fn new(plane: &ControlPlane) -> Self {
         let namespace = plane.namespace("canaries");
-        let names = ["git", "pull", "docker", "token", "plain", "sealed", "typed", "wrong"];
+        let names = ["git", "pull", "docker", "token", "webhook", "plain", "sealed", "typed", "wrong"];
         let mut secrets: Vec<(&str, String)> = names.into_iter().map(|name| (name, canary(name))).collect();
         let of = |name: &str| secrets.iter().find(|(known, _)| *known == name).expect("listed above").1.clone();
         let (pulled, configured) =
@@ -118,6 +120,10 @@ impl Scene {
         std::fs::write(&config, docker_config(&self.configured.host(), self.secret("docker"))).expect("it is writable");
         let ca = format!("[http]\n\tsslCAInfo = {}\n", self.git.ca_file().display());
         std::fs::write(home.join(".gitconfig"), ca).expect("it is writable");
+        let receivers = home.join("receivers.yaml");
+        let endpoints = "fluxRecvVersion: 1\nendpoints: [{source: GenericHMAC, keyPath: hook.key}]\n";
+        std::fs::write(&receivers, endpoints).expect("it is writable");
+        std::fs::write(home.join("hook.key"), self.secret("webhook")).expect("it is writable");
         let hosts = format!("--registry-insecure-host={},{}", self.pulled.host(), self.configured.host());
         builder
             .args(&["--git-branch=master", "--git-poll-interval=1s", "--git-timeout=5s", "--automation-interval=1s"])
@@ -128,11 +134,21 @@ impl Scene {
                 "--log-level=trace",
                 "--sync-interval=5s",
             ])
+            .args(&[&format!("--receivers-config={}", receivers.display())])
             .args(&[&hosts, &format!("--docker-config={}", config.display())])
             .args(&[&format!("--git-url={}", self.git.url_with_login()), &format!("--connect={}", self.upstream.url())])
             .args(&[&format!("--token={}", self.secret("token")), &format!("--k8s-allow-namespace={}", self.namespace)])
             .env("SOPS_AGE_KEY", self.secret("key of SOPS"))
             .env("PATH", &arguments.path(&plane.path()))
+    }
+
+    /// Sends a webhook that is signed with a key; gives the status of the answer.
+    fn webhook(&self, fluxd: &Fluxd, key: &str) -> u16 {
+        let path = format!("/hook/{}", hex::encode(Sha256::digest(self.secret("webhook"))));
+        let mac = <Hmac<Sha256> as Mac>::new_from_slice(key.as_bytes()).expect("keys of any length will do");
+        let signature = format!("sha256={}", hex::encode(mac.finalize().into_bytes()));
+        let reply = crate::rig::request(fluxd.port(), "POST", &path, &[("X-Signature", &signature)], "");
+        reply.expect("it answers").status
     }
 
     /// What a live Secret has under a key.
@@ -230,10 +246,10 @@ fn no_credential_is_ever_told() {
     jobs.push(scene.job(&fluxd, "sync", "{}"));
     eventually("the release is live", || scene.image(plane, "api").ends_with(":1.0.1").then_some(()));
     eventually("the upstream let it in and was told of it", || {
-        (scene.upstream.welcomed() >= 2 && scene.upstream.text().contains("Weave Flux")
-            || scene.upstream.text().contains("release"))
-        .then_some(())
+        (scene.upstream.welcomed() >= 2 && scene.upstream.text().contains("autorelease")).then_some(())
     });
+    assert_eq!(scene.webhook(&fluxd, scene.secret("webhook")), 200, "the webhook's key is known");
+    assert_eq!(scene.webhook(&fluxd, scene.secret("wrong")), 401, "another is not");
     assert!(
         fluxd.log().iter().any(|line| line.contains("401") || line.contains("nauthorized")),
         "a wrong password was tried"
