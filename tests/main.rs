@@ -9,7 +9,6 @@
 )]
 
 mod architecture;
-mod compatibility;
 mod flows;
 mod fuzz_corpus;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
