@@ -78,7 +78,10 @@ pub(super) async fn landed(shared: &Shared, id: &str) -> Option<JobResult> {
 async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Failed> {
     let snapshot = snapshot::take(shared, stop).await?;
     let decision = match &job.spec.update {
-        Update::Policy(updates) => policies::decide(updates, &snapshot)?,
+        Update::Policy(updates) => policies::decide(updates, &snapshot).map_err(|error| {
+            let result = JobResult { spec: Some(job.spec.clone()), ..JobResult::default() };
+            Failed { error, result }
+        })?,
         _ => release::decide(shared, &job.spec.update, &snapshot).await?,
     };
     let spec = UpdateSpec { cause: job.spec.cause.clone(), update: decision.update };
