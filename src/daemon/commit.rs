@@ -80,7 +80,7 @@ async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Fai
     let decision = match &job.spec.update {
         Update::Policy(updates) => policies::decide(updates, &snapshot).map_err(|error| {
             let result = JobResult { spec: Some(job.spec.clone()), ..JobResult::default() };
-            Failed { error, result }
+            Failed { error, result: Box::new(result) }
         })?,
         _ => release::decide(shared, &job.spec.update, &snapshot).await?,
     };
@@ -114,7 +114,7 @@ async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Fai
             // v1 tells what policies would have become, and nothing of a release.
             let result =
                 if matches!(spec.update, Update::Policy(_)) { done(String::new()) } else { JobResult::default() };
-            Err(Failed { error, result })
+            Err(Failed { error, result: Box::new(result) })
         }
     }
 }

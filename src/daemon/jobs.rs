@@ -41,12 +41,12 @@ pub(super) struct Failed {
     /// The error; its short text is what clients of the job read.
     pub(super) error: ApiError,
     /// What was reached before.
-    pub(super) result: JobResult,
+    pub(super) result: Box<JobResult>,
 }
 
 impl From<ApiError> for Failed {
     fn from(error: ApiError) -> Self {
-        Self { error, result: JobResult::default() }
+        Self { error, result: Box::default() }
     }
 }
 
@@ -153,7 +153,7 @@ impl JobLog {
         let fate = match ended {
             Ok(result) => JobStatus { result: result.clone(), ..status(JobState::Succeeded) },
             Err(failed) => {
-                JobStatus { result: failed.result.clone(), err: failed.error.error.clone(), state: JobState::Failed }
+                JobStatus { result: JobResult::clone(&failed.result), err: failed.error.error.clone(), state: JobState::Failed }
             }
         };
         let mut inner = self.lock();
@@ -237,7 +237,7 @@ mod tests {
     fn a_failed_job_tells_its_error_and_what_it_came_to() {
         let log = JobLog::default();
         let id = log.queue(sync()).unwrap();
-        let result = JobResult { revision: "abc".into(), ..JobResult::default() };
+        let result = Box::new(JobResult { revision: "abc".into(), ..JobResult::default() });
         log.ended(&id, &Err(Failed { error: ApiError::user("no", "help"), result }));
         let status = log.get(&id).unwrap();
         assert_eq!(

@@ -25,7 +25,7 @@ fn declares(object: &Object) -> bool {
     workload::may_declare(object.json()) && workload::is_workload(&object.value())
 }
 
-fn declaring<'a>(in_git: &'a InGit) -> impl Iterator<Item = (&'a ObjectId, &'a Gvk)> {
+fn declaring(in_git: &InGit) -> impl Iterator<Item = (&ObjectId, &Gvk)> {
     let others = in_git.iter().filter(|(_, object)| !workload::is_workload_kind(&object.gvk().kind));
     others.filter(|(_, object)| declares(object)).map(|(id, object)| (id, object.gvk()))
 }

@@ -54,7 +54,7 @@ fn failed(e: ReleaseError) -> Failed {
     for (id, found) in e.results().iter().flat_map(|results| &results.0).filter(|(_, found)| !found.error.is_empty()) {
         error.help += &format!("    {id}: {} ({})\n", found.error, found.status);
     }
-    Failed { error, result }
+    Failed { error, result: Box::new(result) }
 }
 
 /// An image that somebody names need not have been seen by the scan yet.

@@ -24,5 +24,5 @@ pub(super) async fn run(shared: &Shared) -> Ended {
     // wait for.
     let revision = valid.as_ref().map_or_else(|| NO_REVISION.to_owned(), ToString::to_string);
     let error = ApiError::untyped(words::head_not_verified(valid.as_ref(), &head));
-    Err(Failed { error, result: JobResult { revision, ..JobResult::default() } })
+    Err(Failed { error, result: Box::new(JobResult { revision, ..JobResult::default() }) })
 }
