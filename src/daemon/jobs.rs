@@ -152,9 +152,11 @@ impl JobLog {
     pub(super) fn ended(&self, id: &str, ended: &Ended) {
         let fate = match ended {
             Ok(result) => JobStatus { result: result.clone(), ..status(JobState::Succeeded) },
-            Err(failed) => {
-                JobStatus { result: JobResult::clone(&failed.result), err: failed.error.error.clone(), state: JobState::Failed }
-            }
+            Err(failed) => JobStatus {
+                result: JobResult::clone(&failed.result),
+                err: failed.error.error.clone(),
+                state: JobState::Failed,
+            },
         };
         let mut inner = self.lock();
         inner.set(&self.feed, id, fate);

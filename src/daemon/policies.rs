@@ -15,7 +15,8 @@ use super::snapshot::Snapshot;
 /// # Errors
 /// When a tag filter is no pattern; the whole update is then refused.
 pub(super) fn decide(updates: &BTreeMap<ObjectId, PolicyUpdate>, snapshot: &Snapshot) -> Result<Decision, ApiError> {
-    let plan = update::plan_policies(updates, &snapshot.named(updates.keys())).map_err(|e| ApiError::untyped(e.to_string()))?;
+    let plan = update::plan_policies(updates, &snapshot.named(updates.keys()))
+        .map_err(|e| ApiError::untyped(e.to_string()))?;
     let edits = plan.edits.iter().filter(|(_, edits)| !edits.is_empty());
     let changes = edits.filter_map(|(id, edits)| {
         let changes = edits.iter().map(|(policy, value)| {
