@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::figures::{Cost, Figures, text};
 use crate::process;
 use crate::raw::{Raw, config_map, config_map_path};
+use crate::registry;
 use crate::release;
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually};
 
@@ -22,6 +23,7 @@ pub const ALL: &[(&str, Case)] = &[
     ("image-edit", |_, f| crate::edit::image_edit(f)),
     ("release", release::one_release),
     ("flood", release::flood),
+    ("registry", registry::first_decision),
     ("races", crate::races::races),
 ];
 
@@ -42,6 +44,11 @@ impl Bench {
         let ca = std::fs::read(plane.ca_file()).expect("the plane has a CA");
         let raw = Raw::new(plane.url(), plane.token(), &ca);
         Self { runtime, plane, raw }
+    }
+
+    /// Runs something asynchronous.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
     }
 
     /// The control plane.

@@ -22,6 +22,7 @@ mod figures;
 mod process;
 mod races;
 mod raw;
+mod registry;
 mod release;
 
 fn main() {

@@ -16,6 +16,8 @@ const FOREGROUND: usize = 16;
 const HURRIED: usize = 8;
 /// Jobs at once that nobody waits for.
 const BACKGROUND: usize = 2;
+/// Agendas made in one go; each takes some milliseconds when there are thousands of tags.
+const AGENDAS: usize = 8;
 /// Tags of one job.
 const CHUNK: usize = 32;
 const BACKGROUND_CHUNK: usize = 100;
@@ -57,7 +59,8 @@ struct Item {
 }
 
 impl Plan {
-    /// Takes over what is wanted. `listed` says when a repository's tags were listed last.
+    /// Takes over what is wanted; the agendas of repositories that are wanted otherwise than before become stale. `listed`
+    /// says when a repository's tags were listed last.
     pub(in super::super) fn want(
         &mut self,
         wants: Wants,
@@ -65,9 +68,13 @@ impl Plan {
         listed: impl Fn(&CanonicalName) -> Option<Timestamp>,
     ) {
         self.items.retain(|name, item| wants.contains_key(name) || item.busy != [false; 2]);
-        for name in wants.keys() {
+        for (name, want) in wants.iter() {
             let new = || Item { list_due: listed(name).map(|at| at + poll), ..Item::default() };
-            self.items.entry(name.clone()).or_insert_with(new);
+            let item = self.items.entry(name.clone()).or_insert_with(new);
+            let old = self.wants.get(name);
+            if old.is_none_or(|old| old.patterns != want.patterns || old.current != want.current) {
+                item.again = Some(Timestamp::MIN);
+            }
         }
         self.wants = wants;
     }
@@ -86,10 +93,12 @@ impl Plan {
         })
     }
 
-    /// The repositories whose agenda is to be made anew, because a time has come.
+    /// Some of the repositories whose agenda is to be made anew, because a time has come or because they are wanted
+    /// otherwise than before.
     pub(in super::super) fn stale(&self, now: Timestamp) -> Vec<CanonicalName> {
-        let stale = self.items.iter().filter(|(_, item)| item.again.is_some_and(|at| at <= now) && !item.busy[0]);
-        stale.map(|(name, _)| name.clone()).collect()
+        let stale = |item: &Item| item.again.is_some_and(|at| at <= now) && !item.busy[0];
+        let wanted = self.items.iter().filter(|(name, item)| stale(item) && self.wants.contains_key(name));
+        wanted.take(AGENDAS).map(|(name, _)| name.clone()).collect()
     }
 
     /// Sets what is to be asked of a repository. Returns whether a choice can rest on it, and should hear of it.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::super::inner::Inner;
 use super::super::limiter::Urgency;
-use super::super::{Observation, Want};
+use super::super::Observation;
 use super::Plan;
 use crate::object::image::CanonicalName;
 use crate::runtime::Stop;
@@ -29,6 +29,10 @@ impl Inner {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = Timestamp::now();
+            let stale = plan.stale(now);
+            for name in &stale {
+                self.make_agenda(&mut plan, name);
+            }
             while let Some(job) = plan.next(now, |host, urgency| self.is_open(host, urgency)) {
                 let want = plan.wanted(&job.name).cloned().unwrap_or_default();
                 running.push(async move {
@@ -38,6 +42,8 @@ impl Inner {
             }
             tokio::select! {
                 () = stop.stopped() => break,
+                // more may be stale; others have their turn in between
+                () = tokio::task::yield_now(), if !stale.is_empty() => {}
                 Some((job, ended)) = running.next(), if !running.is_empty() => {
                     plan.done(&job, ended.list_due);
                     if ended.news {
@@ -48,9 +54,6 @@ impl Inner {
                 Ok(()) = wants.changed() => self.take_wants(&mut plan),
                 () = self.woken.notified() => self.take_notified(&mut plan),
                 _ = look.tick() => {
-                    for name in plan.stale(Timestamp::now()) {
-                        self.make_agenda(&mut plan, &name);
-                    }
                     if saved.elapsed() >= SAVE {
                         self.save().await;
                         saved = Instant::now();
@@ -64,15 +67,7 @@ impl Inner {
 
     fn take_wants(&self, plan: &mut Plan) {
         let wants = self.wants.borrow().clone();
-        let same = |old: Option<&Want>, new: &Want| {
-            old.is_some_and(|old| old.patterns == new.patterns && old.current == new.current)
-        };
-        let changed: Vec<CanonicalName> =
-            wants.iter().filter(|(name, want)| !same(plan.wanted(name), want)).map(|(name, _)| name.clone()).collect();
         plan.want(wants, self.settings.poll, |name| self.store.listed(name).0);
-        for name in changed {
-            self.make_agenda(plan, &name);
-        }
         // names that were told before they were wanted
         self.woken.notify_one();
     }
