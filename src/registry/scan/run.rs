@@ -7,9 +7,9 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::super::Observation;
 use super::super::inner::Inner;
 use super::super::limiter::Urgency;
-use super::super::Observation;
 use super::Plan;
 use crate::object::image::CanonicalName;
 use crate::runtime::Stop;
