@@ -1,6 +1,5 @@
 //! What it costs to change an image in a large file, beside reading that file once.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use fluxd::object::workload::{FieldChange, Step};
@@ -20,8 +19,7 @@ fn stream() -> String {
     let mut out = String::new();
     for number in 0..OBJECTS {
         let start = out.len();
-        let _ = write!(
-            out,
+        out += &format!(
             "---\n# workload {number}\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web-{number}\n  namespace: \
              ns\n  annotations:\n    fluxcd.io/automated: 'true'\nspec:\n  template:\n    spec:\n      containers:\n      - name: \
              web\n        image: example.org/web:v1 # current\n        env:\n"
@@ -29,8 +27,7 @@ fn stream() -> String {
         let mut variable = 0;
         while out.len() - start < SIZE {
             variable += 1;
-            let _ =
-                write!(out, "        - name: VARIABLE_{variable}\n          value: \"some {variable} value\" # why\n");
+            out += &format!("        - name: VARIABLE_{variable}\n          value: \"some {variable} value\" # why\n");
         }
     }
     out

@@ -64,7 +64,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("pgp", &["generate"]),
     ("reqwest", &["registry", "client", "serve"]),
     ("tokio_tungstenite", &["serve"]),
-    ("yaml_edit", &["object"]),
 ];
 
 /// Lines a file may have, tests in it not counted.

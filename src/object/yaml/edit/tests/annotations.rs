@@ -29,7 +29,7 @@ fn assert_metadata(metadata: &str, ops: &[Op], want: &str) {
 }
 
 #[test]
-fn annotations_are_added_in_the_style_around_them() {
+fn the_first_annotation_is_added_in_the_style_of_the_metadata() {
     for (metadata, want) in [
         // The first one.
         (
@@ -69,6 +69,14 @@ fn annotations_are_added_in_the_style_around_them() {
             " {annotations: , name: web, namespace: ns}\n",
             " {annotations: {fluxcd.io/automated: 'true'} , name: web, namespace: ns}\n",
         ),
+    ] {
+        assert_metadata(metadata, &[on()], want);
+    }
+}
+
+#[test]
+fn annotations_are_added_to_others_and_replaced_in_the_style_they_have() {
+    for (metadata, want) in [
         // One more.
         (
             "\n  annotations:\n    # why\n    a: b # x\n    # tail\n\n  name: web\n  namespace: ns\n",

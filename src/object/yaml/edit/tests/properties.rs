@@ -1,7 +1,5 @@
 //! Whatever the file, and whatever the edit: all other bytes stay, and the result reads as intended, or nothing comes out.
 
-use std::fmt::Write as _;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -88,30 +86,28 @@ impl File {
 impl Workload {
     fn write(&self, number: usize, step: usize, out: &mut String) {
         let pad = " ".repeat(step);
-        let _ = write!(
-            out,
+        out.push_str(&format!(
             "{}apiVersion: apps/v1\nkind: Deployment\nmetadata:\n{pad}name: w{number}\n{pad}namespace: ns\n",
             self.lead
-        );
+        ));
         match &self.annotations {
             Annotations::Absent => {}
-            Annotations::Empty(text) => drop(write!(out, "{pad}annotations:{text}\n")),
-            Annotations::Flow(entries) => drop(write!(out, "{pad}annotations: {{{}}}\n", entries.join(", "))),
+            Annotations::Empty(text) => out.push_str(&format!("{pad}annotations:{text}\n")),
+            Annotations::Flow(entries) => out.push_str(&format!("{pad}annotations: {{{}}}\n", entries.join(", "))),
             Annotations::Block(entries) => {
-                let _ = write!(out, "{pad}annotations:\n");
+                out.push_str(&format!("{pad}annotations:\n"));
                 for entry in entries {
-                    let _ = write!(
-                        out,
+                    out.push_str(&format!(
                         "{pad}{pad}{}\n",
                         entry.trim_end().replace("\n      ", &format!("\n{pad}{pad}{pad}"))
-                    );
+                    ));
                 }
             }
         }
-        let _ = write!(out, "spec:\n  template:\n    spec:\n      containers:\n");
+        out.push_str("spec:\n  template:\n    spec:\n      containers:\n");
         for (index, (style, image)) in self.images.iter().enumerate() {
             let image = IMAGES[*style].replace("@INDEX", &index.to_string()).replace('@', image);
-            let _ = write!(out, "      - name: c{index}\n        image: {image}\n");
+            out.push_str(&format!("      - name: c{index}\n        image: {image}\n"));
         }
         out.push_str(self.tail);
     }
