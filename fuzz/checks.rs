@@ -15,7 +15,9 @@ use fluxd::object::yaml::{self, Dialect, Limits};
 use fluxd::object::{Gvk, Object, Origin};
 use fluxd::registry::Credentials;
 use fluxd::registry::protocol::{self, Manifest};
+use fluxd::report;
 use fluxd::runtime::Stop;
+use fluxd::serve::receivers::{Source, changes};
 use fluxd::source::git;
 use serde_json::Value;
 
@@ -262,6 +264,45 @@ pub fn registry(data: &[u8]) {
     let here: url::Url = "https://registry.example/v2/a/tags/list".parse().expect("a URL");
     if let Ok(Some(next)) = protocol::next_page(&here, text) {
         assert_eq!(next.origin(), here.origin());
+    }
+}
+
+/// What the API takes is read or refused in words, and what was read is written so that it reads the same.
+pub fn api_json(data: &[u8]) {
+    if let Ok(value) = report::first_value(data)
+        && let Ok(spec) = report::decode_update(&value)
+    {
+        let written = serde_json::to_value(&spec).expect("a specification can be written");
+        assert_eq!(report::decode_update(&written).expect("and read again"), spec, "{written}");
+    }
+    match report::decode_change(data) {
+        Ok(change) => {
+            let written = report::go_json(&change).expect("a notification can be written");
+            assert_eq!(report::decode_change(&written).expect("and read again"), change);
+        }
+        Err(refusal) => assert!(!refusal.to_string().is_empty()),
+    }
+    if let Ok(note) = report::decode_note(data) {
+        let written = report::go_json(&note).expect("a note can be written");
+        assert_eq!(report::decode_note(&written).expect("and read again"), note);
+    }
+}
+
+/// A webhook means a bounded number of changes, or is refused in words. The first line names its source and event.
+pub fn webhook(data: &[u8]) {
+    let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+    let (line, body) = (String::from_utf8_lossy(&data[..end]), data.get(end + 1..).unwrap_or_default());
+    let (source, event) = line.split_once(' ').unwrap_or((&line, ""));
+    let Ok(source) = serde_json::from_value::<Source>(source.into()) else { return };
+    let mut headers = http::HeaderMap::new();
+    for name in ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-event-key", "x-nexus-webhook-id"] {
+        if let Ok(event) = event.parse() {
+            headers.insert(name, event);
+        }
+    }
+    match changes(source, &headers, body, "hub.example.org") {
+        Ok(changes) => assert!(changes.len() <= 100),
+        Err(refusal) => assert!(!refusal.to_string().is_empty() && refusal.to_string().len() < 1_000),
     }
 }
 

@@ -173,3 +173,13 @@ fn the_editor_survives_its_corpus() {
 fn the_patch_maker_survives_its_corpus() {
     replay("patch_maker", checks::patch_maker);
 }
+
+#[test]
+fn the_apis_json_survives_its_corpus() {
+    replay("api_json", checks::api_json);
+}
+
+#[test]
+fn webhooks_survive_their_corpus() {
+    replay("webhook", checks::webhook);
+}

@@ -158,6 +158,7 @@ pub struct ObjectView {
 
 /// Where an object comes from and who owns its fields: `GET /trace?id=ns:kind/name`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TraceView {
     /// The object with its place in git.
     pub object: ObjectView,

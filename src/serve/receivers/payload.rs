@@ -86,7 +86,7 @@ fn pushed(event: &Value, url: &str) -> Changes {
 }
 
 fn image(name: &str) -> Changes {
-    let reference: ImageRef = name.parse().map_err(|e| malformed(format!("the image's name: {e}")))?;
+    let reference: ImageRef = name.parse().map_err(|_| malformed("the image's name is no reference of an image"))?;
     Ok(vec![Change::Image { domain: reference.name.domain, image: reference.name.path }])
 }
 

@@ -25,6 +25,7 @@ mod followers;
 mod hooks;
 mod manners;
 mod ours;
+mod schemas;
 mod table;
 
 /// Canned answers; what was asked is written down.

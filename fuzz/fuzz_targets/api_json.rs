@@ -1,0 +1,8 @@
+//! JSON of the API: updates, notifications, notes.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::api_json(data));

@@ -1,0 +1,8 @@
+//! Bodies of verified webhooks, by source.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::webhook(data));
