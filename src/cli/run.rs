@@ -213,7 +213,7 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     tasks.spawn(HTTP, async move {
         let server = Server::bind(&address, api, probes).await?;
         let server = match leader {
-            Some(leader) => server.forwarding(leader),
+            Some(leader) => server.forwarding(leader)?,
             None => server,
         };
         Ok(server.run(http).await?)

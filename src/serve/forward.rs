@@ -1,24 +1,21 @@
-//! Followers hand what needs the leader over to it, so that a client may ask any replica. Plain HTTP, as the API itself;
-//! who leads is told from outside.
+//! Followers hand what needs the leader over to it, so that a client may ask any replica; who leads is told from outside.
+//! Where the API speaks TLS, the leader is known by the certificate that all replicas share, as addresses of pods are in none.
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::body::Body;
 use axum::response::Response;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::watch;
 
 use super::answer;
 use super::dispatch::Call;
 use super::routes::Endpoint;
+use super::tls::Tls;
 use crate::report::ApiError;
 
 /// Marks a request that a replica has handed over; it is not handed on once more.
@@ -57,16 +54,20 @@ pub enum Leader {
 /// The way to the leader.
 pub(super) struct Forward {
     leader: watch::Receiver<Leader>,
-    client: Client<HttpConnector, Body>,
+    client: reqwest::Client,
+    tls: bool,
 }
 
 impl Forward {
-    pub(super) fn new(leader: watch::Receiver<Leader>) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT));
+    pub(super) fn new(leader: watch::Receiver<Leader>, tls: Option<&Tls>) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().connect_timeout(CONNECT).no_proxy();
         // Each request has a connection of its own: one kept open may lead to a process that is no more.
-        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
-        Self { leader, client }
+        let client = client.pool_max_idle_per_host(0).redirect(reqwest::redirect::Policy::none());
+        let client = match tls {
+            Some(tls) => client.tls_backend_preconfigured(tls.among_replicas()),
+            None => client,
+        };
+        Ok(Self { leader, client: client.build()?, tls: tls.is_some() })
     }
 
     /// The leader's answer; nothing when this process is to answer itself.
@@ -83,28 +84,45 @@ impl Forward {
     }
 
     async fn ask(&self, address: Authority, call: &mut Call<'_>) -> Response {
-        let Some(request) = request(&address, call) else { return no_leader(call.headers) };
-        let response = match self.client.request(request).await {
-            Ok(response) => response,
-            Err(e) if e.is_connect() => return unreachable(call.headers, &address, &e),
-            Err(e) => return broken(call.headers, &address, &e),
+        let scheme = if self.tls { "https" } else { "http" };
+        let mut request = self
+            .client
+            .request(call.route.method.clone(), format!("{scheme}://{address}{}", call.target))
+            .headers(end_to_end(call.headers))
+            .header(FORWARDED, "1");
+        if !call.body.is_empty() {
+            request = request.body(std::mem::take(&mut call.body));
+        }
+        let answer = match request.send().await {
+            Ok(answer) => answer,
+            Err(e) if e.is_connect() => return unreachable(call.headers, &address, &e.without_url()),
+            Err(e) => return broken(call.headers, &address, &e.without_url()),
         };
-        let (head, body) = response.into_parts();
-        if head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
-            let mut response = Response::new(Body::new(body));
-            *response.headers_mut() = end_to_end(&head.headers);
-            return response;
-        }
-        match to_bytes(Body::new(body), ANSWER).await {
-            Ok(body) => {
-                let mut response = Response::new(Body::from(body));
-                *response.status_mut() = head.status;
-                *response.headers_mut() = end_to_end(&head.headers);
-                response
-            }
-            Err(e) => broken(call.headers, &address, &e),
-        }
+        let (status, headers) = (answer.status(), end_to_end(answer.headers()));
+        let is_stream = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+        let body = match is_stream {
+            true => Body::from_stream(answer.bytes_stream()),
+            false => match whole(answer).await {
+                Ok(body) => Body::from(body),
+                Err(e) => return broken(call.headers, &address, &*e),
+            },
+        };
+        let mut response = Response::new(body);
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        response
     }
+}
+
+/// The whole body, if it is not too large.
+async fn whole(mut answer: reqwest::Response) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
+        if body.len() + piece.len() > ANSWER {
+            return Err(format!("the answer is larger than {ANSWER} bytes").into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
 }
 
 /// What every replica knows itself.
@@ -119,19 +137,6 @@ fn is_local(endpoint: Endpoint) -> bool {
             | Endpoint::Live
             | Endpoint::Ready
     )
-}
-
-/// The same request for another address; its body goes with it.
-fn request(address: &Authority, call: &mut Call<'_>) -> Option<Request> {
-    let target = PathAndQuery::try_from(call.target).ok()?;
-    let mut uri = http::uri::Parts::default();
-    (uri.scheme, uri.authority, uri.path_and_query) = (Some(Scheme::HTTP), Some(address.clone()), Some(target));
-    let mut request = Request::new(Body::from(std::mem::take(&mut call.body)));
-    *request.uri_mut() = Uri::from_parts(uri).ok()?;
-    *request.method_mut() = call.route.method.clone();
-    *request.headers_mut() = end_to_end(call.headers);
-    request.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
-    Some(request)
 }
 
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {

@@ -69,6 +69,9 @@ pub enum Error {
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The client that asks the leader cannot be made.
+    #[error("requests cannot be handed to the leader: {0}")]
+    Forward(#[from] reqwest::Error),
     /// The routes' document could not be written; a bug.
     #[error("the OpenAPI document could not be written: {0}")]
     Document(#[from] serde_json::Error),
@@ -114,10 +117,12 @@ impl<A: Api> Server<A> {
     }
 
     /// Hands what needs the leader over to it while another replica leads.
-    #[must_use]
-    pub fn forwarding(mut self, leader: watch::Receiver<Leader>) -> Self {
-        self.service.forward = Some(Forward::new(leader));
-        self
+    ///
+    /// # Errors
+    /// When the client for that cannot be made.
+    pub fn forwarding(mut self, leader: watch::Receiver<Leader>) -> Result<Self, Error> {
+        self.service.forward = Some(Forward::new(leader, self.tls.as_ref())?);
+        Ok(self)
     }
 
     /// The API's address.

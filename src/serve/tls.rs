@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio_rustls::TlsAcceptor;
 
 use crate::runtime::{Stop, blocking};
@@ -76,23 +78,88 @@ impl TlsFiles {
 #[derive(PartialEq)]
 struct Content(Vec<Vec<u8>>);
 
+impl Content {
+    fn chain(&self) -> Vec<CertificateDer<'static>> {
+        self.0.first().and_then(|pem| certificates(pem).ok()).unwrap_or_default()
+    }
+}
+
+/// Takes the certificate that this process has itself, and no other.
+#[derive(Debug)]
+struct SameCertificate {
+    chain: Arc<Mutex<Vec<CertificateDer<'static>>>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for SameCertificate {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
+        match chain.first() {
+            Some(own) if own == end_entity => Ok(ServerCertVerified::assertion()),
+            _ => Err(rustls::Error::General("the leader has another certificate than this replica".into())),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
 /// The TLS settings of this moment.
 #[derive(Clone)]
 pub(super) struct Tls {
     files: TlsFiles,
     current: Arc<Mutex<Arc<ServerConfig>>>,
+    /// The certificates of this moment, the server's own first.
+    chain: Arc<Mutex<Vec<CertificateDer<'static>>>>,
 }
 
 impl Tls {
     /// Reads the files.
     pub(super) fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let config = configure(&files, &read(&files)?)?;
-        Ok(Self { files, current: Arc::new(Mutex::new(Arc::new(config))) })
+        let content = read(&files)?;
+        let config = configure(&files, &content)?;
+        let chain = Arc::new(Mutex::new(content.chain()));
+        Ok(Self { files, current: Arc::new(Mutex::new(Arc::new(config))), chain })
     }
 
     /// What takes the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// How replicas speak to each other: the other end must have the very certificate that this one has.
+    pub(super) fn among_replicas(&self) -> ClientConfig {
+        let verifier = SameCertificate { chain: Arc::clone(&self.chain), provider: provider() };
+        let builder = ClientConfig::builder_with_provider(provider());
+        // The versions that are compiled in are safe and known to the provider, so this cannot fail.
+        let builder = builder.with_safe_default_protocol_versions().expect("ring serves the default versions");
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
     }
 
     /// Follows the files until stopped.
@@ -113,6 +180,7 @@ impl Tls {
         let certificate = self.files.certificate.display();
         match configure(&self.files, content) {
             Ok(config) => {
+                *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = content.chain();
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
                 tracing::info!(component = "daemon", %certificate, "the certificate of the API was read again");
             }
@@ -162,7 +230,7 @@ fn configure(files: &TlsFiles, content: &Content) -> Result<ServerConfig, TlsErr
     Ok(config)
 }
 
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 

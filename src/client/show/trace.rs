@@ -68,7 +68,7 @@ mod tests {
         let view: TraceView = serde_json::from_str(
             r#"{"object":{"id":"s:deployment/web","file":"apps/web.yaml","line":7},"live":true,
             "commit":{"revision":"89abcdef01","message":"Add web"},
-            "last_apply":{"revision":"0123456789","result":"configured","ended":"2024-01-02T03:04:05.6Z"},
+            "lastApply":{"revision":"0123456789","result":"configured","ended":"2024-01-02T03:04:05.6Z"},
             "fields":[{"path":".spec.replicas","manager":"hpa","operation":"Update","subresource":"scale"},
             {"path":".spec.template","manager":"fluxd","operation":"Apply","time":"2024-01-02T03:04:05Z"}]}"#,
         )

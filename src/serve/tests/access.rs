@@ -154,3 +154,20 @@ async fn a_client_that_shakes_no_hands_is_cut_off() {
     tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await.unwrap_or_default();
     assert!(rest.is_empty());
 }
+
+#[tokio::test]
+async fn a_follower_knows_the_leader_by_the_certificate_they_share() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (shared, foreign) = (certificate(dir.path(), "fluxd").await, certificate(other.path(), "fluxd").await);
+    let leader = with_tls(shared.clone()).await;
+    let address = Leader::At(leader.base.trim_start_matches("http://").parse().unwrap());
+    for (own, status) in [(shared, 200), (foreign, 503)] {
+        let (_tell, told) = watch::channel(address.clone());
+        let root = std::fs::read(&own.certificate).unwrap();
+        let settings = Settings { listen: "127.0.0.1:0".into(), tls: Some(own), ..Settings::default() };
+        let follower = Rig::with(Fake::new(), settings, Some(told)).await;
+        let url = format!("{}/api/flux/v11/services", follower.base.replace("http:", "https:"));
+        assert_eq!(client(&root, None).get(url).send().await.unwrap().status(), status);
+    }
+    assert_eq!(leader.asked(), ["services \"\" []"]);
+}

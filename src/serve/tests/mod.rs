@@ -252,7 +252,7 @@ impl Rig {
         let base = format!("http://{}", server.address().unwrap());
         let metrics = server.metrics_address().unwrap().map(|a| format!("http://{a}"));
         let server = match leader {
-            Some(leader) => server.forwarding(leader),
+            Some(leader) => server.forwarding(leader).unwrap(),
             None => server,
         };
         let running = stop.clone();
