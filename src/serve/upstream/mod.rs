@@ -173,7 +173,10 @@ impl<A: Api> Upstream<A> {
     /// Waits until this replica leads, or until it does not.
     async fn until_leading(&self, wanted: bool) {
         let Some(mut leader) = self.leader.clone() else {
-            return if wanted { () } else { std::future::pending().await };
+            if !wanted {
+                std::future::pending::<()>().await;
+            }
+            return;
         };
         if leader.wait_for(|leader| (*leader == Leader::Us) == wanted).await.is_err() {
             // The election is over, and so is the process.
