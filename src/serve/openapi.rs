@@ -1,9 +1,9 @@
 //! The OpenAPI document, made from the table of routes, so that it names what is served and nothing else.
 
 use http::Method;
+use serde_json::{Value, json};
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use serde_json::{Value, json};
 use utoipa::openapi::{
     Content, ContentBuilder, InfoBuilder, OpenApiBuilder, Paths, Ref, Required, Response, ResponseBuilder,
 };
@@ -100,7 +100,8 @@ fn success(endpoint: Endpoint) -> &'static str {
 }
 
 fn answer(endpoint: Endpoint) -> Response {
-    let built = |about: &str, kind: &str, content| ResponseBuilder::new().description(about).content(kind, content).build();
+    let built =
+        |about: &str, kind: &str, content| ResponseBuilder::new().description(about).content(kind, content).build();
     match endpoint {
         Endpoint::Metrics => built("Prometheus text format 0.0.4.", "text/plain", ContentBuilder::new().build()),
         Endpoint::Live | Endpoint::Ready | Endpoint::Hook => built("ok", "text/plain", ContentBuilder::new().build()),
