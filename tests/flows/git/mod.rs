@@ -16,6 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use signatures::gpg_key;
+
 /// A daemon's view of a remote, with a home directory of its own.
 struct Daemon {
     home: Arc<tempfile::TempDir>,
@@ -82,7 +84,7 @@ impl Daemon {
     }
 }
 
-fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
+pub(super) fn environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let fixed = [("HOME", home.as_os_str().to_owned()), ("PATH", path), ("GIT_CONFIG_NOSYSTEM", "1".into())];
     fixed.into_iter().map(|(name, value)| (name.into(), value)).collect()

@@ -13,7 +13,7 @@ fn rev(id: &str) -> Revision {
 }
 
 /// Makes a GPG key in a home directory and gives its fingerprint.
-pub(super) fn gpg_key(home: &Path, mail: &str) -> String {
+pub(in crate::flows) fn gpg_key(home: &Path, mail: &str) -> String {
     let gpg = |args: &[&str]| {
         rig::run(
             Command::new("gpg").env_clear().envs(environment(home)).args(["--batch", "--passphrase", ""]).args(args),

@@ -6,6 +6,7 @@ mod jobs;
 mod parity;
 mod policies;
 mod releases;
+mod signatures;
 
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually, tool};
 use serde_json::{Value, json};

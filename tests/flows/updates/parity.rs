@@ -48,6 +48,11 @@ impl Side {
         eventually("the branch's head is synced", || {
             (self.repo.remote_ref("flux-sync") == self.repo.remote_ref("master")).then_some(())
         });
+        // The original moves its tag before its mirror hears of it, and stumbles over the difference in between.
+        eventually("the mirror knows the tag", || {
+            let reply = self.fluxd.get("/api/flux/v6/sync?ref=master")?;
+            (reply.body == "[]").then_some(())
+        });
     }
 
     /// All that a user sees of an update, without what is random.
