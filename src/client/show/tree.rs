@@ -12,7 +12,7 @@ use crate::report::{ObjectView, ObjectsView};
 #[derive(Default)]
 struct Node {
     label: String,
-    children: Vec<Node>,
+    children: Vec<Self>,
 }
 
 /// The tree of all objects.

@@ -6,6 +6,7 @@ mod daemon;
 mod double;
 mod flags;
 mod forward;
+mod install;
 mod ours;
 mod terminal;
 

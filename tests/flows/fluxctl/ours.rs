@@ -96,19 +96,3 @@ fn events_are_shown_until_the_next_sync() {
     let json = fluxctl(double.url(), &["events", "--watch=false", "--progress", "-o", "json"]);
     assert_eq!(json.stdout.lines().count(), 3, "{json:?}");
 }
-
-#[test]
-fn install_prints_manifests_and_names_what_is_missing() {
-    let missing = fluxctl("", &["install", "--git-url=u"]);
-    let told = "Error: please supply a valid --git-email argument\nRun 'fluxctl install --help' for usage.\n";
-    assert_eq!((missing.code, missing.stderr.as_str()), (Some(1), told));
-    let printed = fluxctl("", &["install", "--git-url=u", "--git-email=e"]);
-    assert!(printed.code == Some(0) && printed.stdout.contains("kind: Deployment"), "{printed:?}");
-    let directory = tempfile::tempdir().unwrap();
-    let out = format!("--output-dir={}", directory.path().display());
-    assert_eq!(fluxctl("", &["install", "--git-url=u", "--git-email=e", &out]).code, Some(0));
-    let files: String = ["namespace", "account", "secret", "deployment", "service"]
-        .map(|name| std::fs::read_to_string(directory.path().join(format!("{name}.yaml"))).unwrap())
-        .concat();
-    assert_eq!(files, printed.stdout);
-}
