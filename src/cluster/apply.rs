@@ -117,7 +117,40 @@ fn is_secret(kind: &KindInfo) -> bool {
 
 /// The texts of a Secret's values.
 fn values(secret: &Value) -> Vec<String> {
-    let maps = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)?.as_object());
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    maps.flat_map(|map| map.values().map(text)).collect()
+    let mut found = Vec::new();
+    ["data", "stringData"].into_iter().filter_map(|field| secret.get(field)).for_each(|map| leaves(map, &mut found));
+    found
+}
+
+/// The scalars of a value, however deep: messages about a wrong type quote what stands in its place. As they are, and as
+/// text in quotes is written.
+fn leaves(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.values().for_each(|value| leaves(value, found)),
+        Value::Array(items) => items.iter().for_each(|value| leaves(value, found)),
+        Value::Null => (),
+        Value::String(text) => {
+            let quoted = value.to_string();
+            found.push(quoted.trim_matches('"').to_owned());
+            found.push(text.clone());
+        }
+        other => found.push(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_values_of_a_secret_are_found_however_deep_they_are() {
+        let secret = json!({"metadata": {"name": "shown"}, "data": {"a": "eA=="}, "stringData":
+            {"b": ["in a list", {"c": 17}], "d": "two\nlines", "e": null}});
+        let found = values(&secret);
+        for value in ["eA==", "in a list", "17", "two\nlines", "two\\nlines"] {
+            assert!(found.iter().any(|text| text == value), "{value} is not in {found:?}");
+        }
+        assert!(!found.iter().any(|text| text == "shown"), "{found:?}");
+    }
 }
