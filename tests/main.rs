@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod compatibility;
 mod flows;
 mod fuzz_corpus;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]

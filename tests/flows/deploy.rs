@@ -1,7 +1,6 @@
 //! `deploy/` is taken by a real API server, its alert rules by promtool, and its known hosts are the forges' own.
 
 use crate::rig::{ControlPlane, run};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -65,45 +64,6 @@ fn every_directory_of_deploy_is_applied_to_a_real_control_plane() {
     assert!(!can_i(&plane, "flux", "get", "secrets/other"));
     assert!(!can_i(&plane, "team-a", "get", "secrets"));
     assert!(!can_i(&plane, "default", "patch", "deployments.apps"));
-}
-
-/// Objects of YAML text, by kind and name.
-fn objects(text: &str) -> BTreeMap<String, serde_json::Value> {
-    let parsed =
-        serde_saphyr::from_multiple::<serde_json::Value>(text).unwrap_or_else(|e| panic!("not YAML ({e}):\n{text}"));
-    let all = parsed.into_iter().filter(|object| !object.is_null());
-    all.map(|object| (format!("{}/{}", object["kind"], object["metadata"]["name"]), object)).collect()
-}
-
-#[test]
-fn fluxctl_install_prints_what_deploy_has() {
-    let given = [
-        "--git-url=git@git.example.org:ops/cluster",
-        "--git-branch=main",
-        "--git-user=Ops",
-        "--git-email=ops@example.org",
-        "--git-label=flux-sync",
-    ];
-    let mut fluxctl = Command::new(env!("CARGO_BIN_EXE_fluxctl"));
-    let printed = run(fluxctl.arg("install").args(given).arg("--namespace=flux"));
-    let kustomize = crate::rig::tool("etcd-kwok-kustomize", "kustomize");
-    let base = run(Command::new(kustomize).arg("build").arg(deploy().join("base")));
-    let mut base = objects(&base);
-    let deployment = base.get_mut("\"Deployment\"/\"flux\"").expect("the base has it");
-    let args = deployment.pointer_mut("/spec/template/spec/containers/0/args").and_then(|args| args.as_array_mut());
-    for arg in args.expect("it has arguments") {
-        let flag = arg.as_str().and_then(|arg| arg.split('=').next()).unwrap_or_default().to_owned();
-        if let Some(new) = given.iter().find(|new| new.split('=').next() == Some(flag.as_str())) {
-            *arg = (*new).into();
-        }
-    }
-    let mut printed = objects(&printed);
-    for all in [&mut printed, &mut base] {
-        let deployment = all.get_mut("\"Deployment\"/\"flux\"").expect("both have it");
-        let args = deployment.pointer_mut("/spec/template/spec/containers/0/args").and_then(|args| args.as_array_mut());
-        args.expect("it has arguments").sort_by_key(|arg| arg.as_str().map(str::to_owned));
-    }
-    assert_eq!(printed, base, "but for the order of arguments");
 }
 
 #[test]

@@ -124,8 +124,10 @@ fn command_lines(root: u32) -> Vec<String> {
             break;
         }
     }
+    // Until it runs its program, a child shows what its parent was called.
+    let own = processes.iter().find(|(pid, ..)| *pid == root).and_then(|(_, _, path)| command_line(path));
     let children = processes.iter().filter(|(pid, ..)| *pid != root && family.contains(pid));
-    children.filter_map(|(_, _, path)| command_line(path)).collect()
+    children.filter_map(|(_, _, path)| command_line(path)).filter(|line| Some(line) != own.as_ref()).collect()
 }
 
 fn command_line(process: &Path) -> Option<String> {
