@@ -158,3 +158,27 @@ fn ninety_workloads_that_are_due_at_once_make_one_commit() {
     shop.is_synced();
     assert_eq!(shop.commits(), 2);
 }
+
+#[test]
+fn a_registry_that_asks_who_is_there_is_shown_the_service_accounts_secret() {
+    let registry = DockerRegistry::with_login("puller", "pull-secret-canary");
+    registry.push("web", "1", &made(1));
+    let login = json!({"auths": {registry.host(): {"username": "puller", "password": "pull-secret-canary"}}}).to_string();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull", "namespace": "NS"},
+        "type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": login},
+    });
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "NS"},
+        "imagePullSecrets": [{"name": "pull"}],
+    });
+    let files = [
+        ("account.yaml", account.to_string()),
+        ("secret.yaml", secret.to_string()),
+        ("web.yaml", web(&registry, "web", "1", "        note: x\n")),
+    ];
+    let shop = Shop::open(&files, FLAGS);
+    shop.knows_tags("web", 1);
+    let log = shop.fluxd.log().join("\n");
+    assert!(!log.contains("pull-secret-canary"), "{log}");
+}
