@@ -163,7 +163,8 @@ fn ninety_workloads_that_are_due_at_once_make_one_commit() {
 fn a_registry_that_asks_who_is_there_is_shown_the_service_accounts_secret() {
     let registry = DockerRegistry::with_login("puller", "pull-secret-canary");
     registry.push("web", "1", &made(1));
-    let login = json!({"auths": {registry.host(): {"username": "puller", "password": "pull-secret-canary"}}}).to_string();
+    let login =
+        json!({"auths": {registry.host(): {"username": "puller", "password": "pull-secret-canary"}}}).to_string();
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull", "namespace": "NS"},
         "type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": login},
