@@ -314,3 +314,40 @@ fn has_null(value: &Value) -> bool {
         _ => false,
     }
 }
+
+/// Whatever a daemon answers, fluxctl shows it in lines, shows no value of a secret, and writes into no directory but the
+/// one it was told.
+pub fn answers(data: &[u8]) {
+    use fluxd::client::show::{self, Paint, Table, Verbosity};
+    use fluxd::client::{List, Menu, Workload, WorkloadImages, WorkloadResult, split_export};
+
+    let table = Table { headers: true, wide: true };
+    if let Ok(list) = serde_json::from_slice::<List<Workload>>(data) {
+        let list = show::with_container(list, "");
+        let _shown = show::workloads(list.items.iter().map(|raw| &raw.value), table);
+        list.items.iter().for_each(|raw| assert!(show::rollout(&raw.value).ends_with("\n\n")));
+    }
+    if let Ok(list) = serde_json::from_slice::<List<WorkloadImages>>(data) {
+        let all: Vec<_> = list.items.iter().map(|raw| &raw.value).collect();
+        for limit in [0, 1] {
+            assert!(show::images(&all, limit, table).ends_with('\n'));
+        }
+        let _cut = show::cut_available(list, 1).map(|list| show::json_list(&list));
+    }
+    if let Ok(results) = serde_json::from_slice::<std::collections::BTreeMap<String, WorkloadResult>>(data) {
+        assert!(show::results(&results, Verbosity::Ignored).ends_with('\n'));
+        let menu = Menu::new(&results, Verbosity::Ignored);
+        assert!(menu.text(1).ends_with('\n') && menu.is_empty() == menu.taken().is_empty());
+    }
+    if let Ok(mut plan) = serde_json::from_slice(data) {
+        show::mask(&mut plan);
+        assert!(show::plan(&plan, Paint(false)).ends_with(".\n"));
+    }
+    if let Ok(objects) = serde_json::from_slice(data) {
+        let _tree = show::tree(&objects, Paint(true));
+    }
+    for saved in split_export(data).unwrap_or_default() {
+        let path = saved.path.unwrap_or_default();
+        assert!(path.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{path:?}");
+    }
+}

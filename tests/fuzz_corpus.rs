@@ -183,3 +183,8 @@ fn the_apis_json_survives_its_corpus() {
 fn webhooks_survive_their_corpus() {
     replay("webhook", checks::webhook);
 }
+
+#[test]
+fn answers_survive_their_corpus() {
+    replay("answers", checks::answers);
+}
