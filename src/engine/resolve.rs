@@ -52,8 +52,10 @@ impl Resolver {
             self.input.clear();
             self.kinds = kinds;
         }
-        let address = |object: &Arc<Object>| Arc::as_ptr(object) as usize;
         if self.input.len() == objects.len() && objects.iter().map(address).eq(self.input.iter().copied()) {
+            return Arc::clone(&self.output);
+        }
+        if self.replace(objects, cluster) {
             return Arc::clone(&self.output);
         }
         let mut before = std::mem::take(&mut self.known);
@@ -75,6 +77,41 @@ impl Resolver {
         self.input = objects.iter().map(address).collect();
         self.output = Arc::new(all);
         Arc::clone(&self.output)
+    }
+
+    /// Takes in a few changed manifests of a set that is otherwise the one of the last call, without looking at the others:
+    /// what keeps its identity keeps its place in the order. `false` when it is more than that; nothing has changed then.
+    fn replace(&mut self, objects: &[Arc<Object>], cluster: &Cluster) -> bool {
+        if self.input.len() != objects.len() {
+            return false;
+        }
+        let pairs = objects.iter().zip(&self.input).enumerate();
+        let moved = pairs.filter(|(_, (object, before))| address(object) != **before).map(|(at, _)| at);
+        let moved: Vec<usize> = moved.take(REPLACED + 1).collect();
+        if moved.len() > REPLACED {
+            return false;
+        }
+        let mut found = Vec::with_capacity(moved.len());
+        for at in moved {
+            let fresh = self.one(&objects[at], objects, &mut None, cluster);
+            let (Some(Candidate::Known(old)), Candidate::Known(new)) = (self.known.get(&self.input[at]), &fresh) else {
+                return false;
+            };
+            let is_same = old.key == new.key && old.gvk == new.gvk && old.class == new.class;
+            match self.output.binary_search_by(|other| order(other).cmp(&order(&fresh))) {
+                Ok(place) if is_same && matches!(self.output[place], Candidate::Known(_)) => found.push((at, place, fresh)),
+                _ => return false,
+            }
+        }
+        let mut output = self.output.to_vec();
+        for (at, place, fresh) in found {
+            self.known.remove(&self.input[at]);
+            self.known.insert(address(&objects[at]), fresh.clone());
+            self.input[at] = address(&objects[at]);
+            output[place] = fresh;
+        }
+        self.output = Arc::new(output);
+        true
     }
 
     /// Forgets the last result, so that the next call looks at every object again.
@@ -166,6 +203,13 @@ impl Resolver {
         }
         self.homeless = now;
     }
+}
+
+/// Most manifests that are taken in one by one.
+const REPLACED: usize = 64;
+
+fn address(object: &Arc<Object>) -> usize {
+    Arc::as_ptr(object) as usize
 }
 
 fn written_id(target: &Target) -> ObjectId {

@@ -6,6 +6,7 @@
 mod commands;
 mod config;
 mod copy;
+mod delta;
 mod discover;
 mod duration;
 mod error;
@@ -88,6 +89,7 @@ pub struct Generator {
     parsed: Arc<ParsedFiles>,
     outputs: outputs::Outputs,
     last: Mutex<Option<(Revision, Loaded)>>,
+    delta: Mutex<Option<delta::Last>>,
     on_run: Option<OnRun>,
 }
 
@@ -95,7 +97,8 @@ impl Generator {
     /// Makes one with nothing remembered.
     pub fn new(settings: Settings) -> Self {
         let parsed = Arc::new(ParsedFiles::new(settings.limits, settings.sops.clone()));
-        Self { settings, parsed, outputs: outputs::Outputs::default(), last: Mutex::default(), on_run: None }
+        let (outputs, last, delta) = Default::default();
+        Self { settings, parsed, outputs, last, delta, on_run: None }
     }
 
     /// Lets `hook` hear of commands.
@@ -108,6 +111,7 @@ impl Generator {
     pub fn reset(&self) {
         self.outputs.clear();
         *self.lock_last() = None;
+        *self.lock_delta() = None;
     }
 
     /// Loads a tree. `export` is called at most once, when a command has to run. With `rerun`, commands run again at a
@@ -130,6 +134,9 @@ impl Generator {
 
     /// Loads a tree whatever was loaded last, and keeps that.
     async fn load_anew(&self, tree: &Tree, export: &Export, rerun: bool, stop: &Stop) -> Result<Loaded, Error> {
+        if let Some(loaded) = delta::load(self, tree, stop).await {
+            return Ok(loaded);
+        }
         self.parsed.begin_pass();
         pass::Pass::new(self, tree, export, rerun, stop).run().await
     }
@@ -137,6 +144,10 @@ impl Generator {
     fn recall(&self, revision: &Revision) -> Option<Loaded> {
         let last = self.lock_last();
         last.as_ref().filter(|(known, _)| known == revision).map(|(_, loaded)| loaded.clone())
+    }
+
+    fn lock_delta(&self) -> MutexGuard<'_, Option<delta::Last>> {
+        self.delta.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_last(&self) -> MutexGuard<'_, Option<(Revision, Loaded)>> {

@@ -84,6 +84,12 @@ impl ParsedFiles {
         Some(Arc::clone(&known.objects))
     }
 
+    /// Forgets one content of a file, which another has replaced.
+    pub(crate) fn forget(&self, file: &RawFile) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.files.remove(&(file.path.clone(), file.id));
+    }
+
     fn keep(&self, file: &RawFile, objects: &Arc<[Arc<Object>]>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.files.len() < KEPT_FILES {

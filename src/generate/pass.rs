@@ -13,6 +13,7 @@ use crate::object::{Digest, Object, ObjectSet, Origin};
 use crate::runtime::{Stop, scoped};
 use crate::tree::Tree;
 
+use super::delta::Walked;
 use super::discover::{Instance, Source, discover};
 use super::key::{Key, Keys};
 use super::outputs::{Objects, Output};
@@ -32,6 +33,7 @@ pub(super) struct Pass<'a> {
     rerun: bool,
     stop: &'a Stop,
     found: ObjectSet,
+    walked: Walked,
     warnings: Vec<Warning>,
     errors: Vec<Error>,
 }
@@ -58,8 +60,8 @@ impl<'a> Pass<'a> {
         rerun: bool,
         stop: &'a Stop,
     ) -> Self {
-        let (found, warnings, errors) = Default::default();
-        Self { generator, tree, export, rerun, stop, found, warnings, errors }
+        let (found, walked, warnings, errors) = Default::default();
+        Self { generator, tree, export, rerun, stop, found, walked, warnings, errors }
     }
 
     /// Does all of it.
@@ -83,7 +85,11 @@ impl<'a> Pass<'a> {
         self.generator.outputs.retain(&names);
         let complete = self.errors.is_empty();
         let objects = self.found.objects().to_vec();
-        Ok(Loaded { objects, warnings: self.warnings, errors: self.errors, complete })
+        let loaded = Loaded { objects, warnings: self.warnings, errors: self.errors, complete };
+        if complete && instances.is_empty() {
+            *self.generator.lock_delta() = self.walked.into_last(self.tree, &loaded);
+        }
+        Ok(loaded)
     }
 
     /// An error ends the load, or is kept and the others go on. A stop always ends it.
@@ -132,7 +138,7 @@ impl<'a> Pass<'a> {
                 "a git submodule, whose content is not part of this repository, is passed over".into(),
             );
         }
-        let mut files = stream::iter(found.files).map(|file| self.read_file(file)).buffered(READERS);
+        let mut files = stream::iter(found.files.clone()).map(|file| self.read_file(file)).buffered(READERS);
         let mut read = Vec::new();
         while let Some(objects) = files.next().await {
             if self.stop.is_stopped() {
@@ -145,9 +151,12 @@ impl<'a> Pass<'a> {
             }
         }
         drop(files);
-        for objects in read {
+        for (file, objects) in found.files.into_iter().zip(read) {
             match objects {
-                Ok(objects) => self.insert_all(&objects)?,
+                Ok(objects) => {
+                    self.insert_all(&objects)?;
+                    self.walked.add(file, objects.len(), self.found.objects().len());
+                }
                 Err(e) => self.give_up(e)?,
             }
         }
