@@ -21,8 +21,9 @@ use super::shared::Shared;
 use super::snapshot::{self, Snapshot};
 use super::{policies, release, words};
 
-/// Waits between two attempts when others push at the same time.
-const WAITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// The wait between two attempts when others push at the same time. It does not grow: whoever waits longer the more often it
+/// loses, loses ever more often. It is the winners that pause ([`Repo::push_commit`](crate::source::git::Repo::push_commit)).
+const WAIT: Duration = Duration::from_millis(50);
 
 /// What an update means at one head.
 pub(super) struct Decision {
@@ -51,7 +52,7 @@ enum Attempt {
 
 /// Carries out a job. The caller bounds the time it may take.
 pub(super) async fn run(shared: &Shared, job: &Job, stop: &Stop) -> Ended {
-    let mut backoff = Backoff::new(WAITS.0, WAITS.1);
+    let mut backoff = Backoff::new(WAIT, WAIT);
     loop {
         let lost = match attempt(shared, job, stop).await? {
             Attempt::Done(result) => return Ok(result),

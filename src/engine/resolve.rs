@@ -99,7 +99,9 @@ impl Resolver {
             };
             let is_same = old.key == new.key && old.gvk == new.gvk && old.class == new.class;
             match self.output.binary_search_by(|other| order(other).cmp(&order(&fresh))) {
-                Ok(place) if is_same && matches!(self.output[place], Candidate::Known(_)) => found.push((at, place, fresh)),
+                Ok(place) if is_same && matches!(self.output[place], Candidate::Known(_)) => {
+                    found.push((at, place, fresh))
+                }
                 _ => return false,
             }
         }

@@ -1,4 +1,4 @@
-//! Automation: which automated workloads get which newer images (fluxd-v1 §6.6), never an older one, and never one of two
+//! Automation: which automated workloads get which newer images (fluxd-v1 §6.6), never an older one of the same filter, and never one of two
 //! equals for the other. Decided against git, not against what is live, so that a release that is still being applied is
 //! not decided again.
 
@@ -56,7 +56,7 @@ pub enum Verdict {
         /// The image that would come next.
         new: String,
     },
-    /// The image in git is newer than all that the filter lets through.
+    /// The image in git passes its filter, and is newer than all that the registry offers.
     NoDowngrade {
         /// The best of those.
         best: String,
@@ -83,7 +83,10 @@ impl fmt::Display for Verdict {
             Self::Untagged => f.write_str("image has no tag"),
             Self::ZeroTimestamp { .. } => f.write_str("image with zero created timestamp"),
             Self::NoDowngrade { best } => {
-                write!(f, "current image is newer than every image of its filter, of which the best is {best}")
+                write!(
+                    f,
+                    "current image is newer than every image that the registry offers, of which the best is {best}"
+                )
             }
             Self::NoDigest { new } => write!(f, "image is pinned and the digest of {new} is not known"),
         }
@@ -151,11 +154,12 @@ fn judge(current: &ImageRef, pattern: &Pattern, pin: bool, view: &RepositoryView
         if pattern.requires_timestamp() && (now.created.is_none() || best.created.is_none()) {
             return Some(Verdict::ZeroTimestamp { new });
         }
-        if is_downgrade(&now, &best, pattern) {
+        // A filter that does not let the current image through was set by somebody who wants another one.
+        if pattern.admits(tag) && is_downgrade(&now, &best, pattern) {
             return Some(Verdict::NoDowngrade { best: new });
         }
     }
-    Some(Verdict::Update { reason: reason(&now, &best), new })
+    Some(Verdict::Update { reason: reason(&now, &best, pattern), new })
 }
 
 /// Of several images that are equally new the current one stays, if its filter lets it through.
@@ -188,13 +192,20 @@ fn is_downgrade(now: &Candidate<'_>, best: &Candidate<'_>, pattern: &Pattern) ->
     !pattern.is_equal(now, best) && pattern.newer(now, best).is_lt()
 }
 
-fn reason(now: &Candidate<'_>, best: &Candidate<'_>) -> String {
+fn reason(now: &Candidate<'_>, best: &Candidate<'_>, pattern: &Pattern) -> String {
     let shown = |c: &Candidate<'_>| match c.created {
         Some(created) => format!("{} ({created})", c.tag),
         None => c.tag.to_owned(),
     };
     if now.tag == best.tag {
         return format!("another image is behind {}", shown(best));
+    }
+    if !pattern.admits(now.tag) {
+        return format!(
+            "latest {} of filter {pattern}, which does not let the current {} through",
+            shown(best),
+            shown(now)
+        );
     }
     format!("latest {} > current {}", shown(best), shown(now))
 }
