@@ -108,7 +108,7 @@ fn a_helm_release_with_a_field_of_the_wrong_type_hides_no_other_workload() {
     fluxd.wait_until_up();
     let listed = eventually("workloads are listed", || {
         let reply = fluxd.get(&format!("/api/flux/v6/services?namespace={namespace}"))?;
-        (reply.status == 200).then(|| reply.body)
+        (reply.status == 200).then_some(reply.body)
     });
     assert!(listed.contains(&format!("{namespace}:deployment/web")), "{listed}");
 }

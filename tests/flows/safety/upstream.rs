@@ -59,6 +59,7 @@ async fn serve(stream: tokio::net::TcpStream, expected: String, seen: Arc<Mutex<
     if head[..count].starts_with(b"POST") {
         return events(stream, &expected, &seen).await;
     }
+    #[expect(clippy::result_large_err, reason = "the library's own type")]
     let check = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         let given = request.headers().get("Authorization").and_then(|value| value.to_str().ok());
         if given != Some(expected.as_str()) {
