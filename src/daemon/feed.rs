@@ -95,9 +95,11 @@ impl Feed {
         });
     }
 
-    /// What is kept after the item numbered `after` (nothing when `None`), and a receiver of all that follows.
+    /// What is kept after the item numbered `after` (nothing when `None`), and a receiver of all that follows. A number that
+    /// was never given here is of a process before this one: all that is kept is news to who names it.
     pub fn watch(&self, after: Option<u64>) -> (Vec<Arc<Item>>, broadcast::Receiver<Arc<Item>>) {
         let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = after.map(|after| if after > kept.last { 0 } else { after });
         let missed = after.map(|after| kept.items.iter().filter(|item| item.id > after).cloned().collect());
         (missed.unwrap_or_default(), self.0.news.subscribe())
     }
@@ -138,7 +140,8 @@ mod tests {
         }
         let (missed, mut next) = feed.watch(Some(1));
         assert_eq!(missed.iter().map(|item| item.id).collect::<Vec<_>>(), [2, 3]);
-        assert!(feed.watch(None).0.is_empty());
+        assert!(feed.watch(None).0.is_empty() && feed.watch(Some(3)).0.is_empty());
+        assert_eq!(feed.watch(Some(4_000)).0.len(), 3, "the number is of a process before this one");
         queued(&feed, "d");
         assert_eq!(next.try_recv().unwrap().id, 4);
         assert!(next.try_recv().is_err());

@@ -61,6 +61,8 @@ pub(super) struct Service<A> {
     pub(super) probes: Probes,
     pub(super) limits: Limits,
     pub(super) slots: Arc<Semaphore>,
+    /// Bodies being received at once. Those who send slowly keep each other waiting, and nobody who asks without a body.
+    pub(super) uploads: Arc<Semaphore>,
     pub(super) document: Arc<[u8]>,
     pub(super) watchers: Watchers,
     pub(super) doorkeeper: Doorkeeper,
@@ -74,6 +76,8 @@ pub(super) struct Service<A> {
 
 /// A request whose route is known.
 pub(super) struct Call<'a> {
+    /// Where it came in.
+    pub(super) door: Door,
     pub(super) route: &'static Route,
     /// What stands where the route has braces.
     pub(super) segment: &'a str,
@@ -126,7 +130,7 @@ pub(super) async fn dispatch<A: Api>(service: &Service<A>, door: Door, request: 
     let started = Instant::now();
     let (head, body) = request.into_parts();
     let target = uri.path_and_query().map_or("/", |target| target.as_str());
-    let call = Call { route, segment, headers: &head.headers, target, query: &query, body: Vec::new() };
+    let call = Call { door, route, segment, headers: &head.headers, target, query: &query, body: Vec::new() };
     let response = answer_in_time(service, call, body).await;
     let (word, status) = (method_word(&method), response.status().as_u16());
     service.api.metrics().request(word, route.name, status, started.elapsed());
@@ -174,26 +178,17 @@ fn is_deprecated(rest: &str) -> bool {
 
 async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: axum::body::Body) -> Response {
     let headers = call.headers;
-    let _slot = match service.slots.try_acquire() {
-        Ok(slot) => Some(slot),
-        Err(_) if routes::is_probe(call.route.endpoint) => None,
-        Err(_) => {
-            service.api.metrics().shed();
-            return busy(headers);
-        }
-    };
     let work = async {
         if let Err(e) = service.doorkeeper.admit(&service.api, &call).await {
             return answer::error(headers, &e);
         }
-        if call.route.method != Method::GET && call.route.method != Method::HEAD {
-            match tokio::time::timeout(service.limits.head, axum::body::to_bytes(body, service.limits.body)).await {
-                Ok(Ok(body)) => call.body = body.into(),
-                Ok(Err(_)) => {
-                    return answer::error_with(StatusCode::PAYLOAD_TOO_LARGE, headers, &too_large(service.limits.body));
-                }
-                Err(_) => return answer::error_with(StatusCode::REQUEST_TIMEOUT, headers, &body_too_slow()),
-            }
+        match receive(service, &call, body).await {
+            Ok(body) => call.body = body,
+            Err(refused) => return refused,
+        }
+        let slot = service.slots.try_acquire();
+        if slot.is_err() && !routes::is_probe(call.route.endpoint) {
+            return busy(service, headers);
         }
         if let Some(forward) = &service.forward
             && let Some(response) = forward.answer(&mut call).await
@@ -205,6 +200,20 @@ async fn answer_in_time<A: Api>(service: &Service<A>, mut call: Call<'_>, body: 
     match tokio::time::timeout(service.limits.answer, work).await {
         Ok(response) => response,
         Err(_) => answer::error_with(StatusCode::GATEWAY_TIMEOUT, headers, &too_slow(service.limits.answer)),
+    }
+}
+
+/// The body of a request that may have one.
+async fn receive<A: Api>(service: &Service<A>, call: &Call<'_>, body: axum::body::Body) -> Result<Vec<u8>, Response> {
+    if call.route.method == Method::GET || call.route.method == Method::HEAD {
+        return Ok(Vec::new());
+    }
+    let (headers, limits) = (call.headers, service.limits);
+    let Ok(_place) = service.uploads.try_acquire() else { return Err(busy(service, headers)) };
+    match tokio::time::timeout(limits.head, axum::body::to_bytes(body, limits.body)).await {
+        Ok(Ok(body)) => Ok(body.into()),
+        Ok(Err(_)) => Err(answer::error_with(StatusCode::PAYLOAD_TOO_LARGE, headers, &too_large(limits.body))),
+        Err(_) => Err(answer::error_with(StatusCode::REQUEST_TIMEOUT, headers, &body_too_slow())),
     }
 }
 
@@ -241,7 +250,8 @@ async fn hook<A: Api>(service: &Service<A>, call: &Call<'_>) -> Result<Response,
     Ok(answer::plain(StatusCode::OK, "OK"))
 }
 
-fn busy(headers: &HeaderMap) -> Response {
+fn busy<A: Api>(service: &Service<A>, headers: &HeaderMap) -> Response {
+    service.api.metrics().shed();
     let help = "The daemon answers as many requests as it can at this moment. Nothing was done; try again in a second.";
     let e = ApiError::server("too many requests at once", help);
     answer::error_with(StatusCode::SERVICE_UNAVAILABLE, headers, &e)

@@ -104,6 +104,7 @@ impl<A: Api> Server<A> {
             probes,
             limits,
             slots,
+            uploads: Arc::new(Semaphore::new(limits.in_flight)),
             document,
             watchers: Watchers::default(),
             doorkeeper: Doorkeeper::new(settings.auth),

@@ -1,5 +1,6 @@
 //! Whole flows: real git, a real API server, the built program.
 
+mod api;
 pub(crate) mod chart;
 mod cluster;
 mod deploy;

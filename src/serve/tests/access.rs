@@ -63,6 +63,20 @@ async fn probes_and_the_public_key_need_no_token() {
     assert!(rig.asked().is_empty());
 }
 
+#[tokio::test]
+async fn metrics_ask_for_a_token_beside_the_api_and_for_none_at_an_address_of_their_own() {
+    let rig = guarded().await;
+    assert_eq!(rig.get("/metrics").await.status(), 401);
+    let listen = || "127.0.0.1:0".to_owned();
+    let settings =
+        Settings { listen: listen(), listen_metrics: Some(listen()), auth: Auth::Kubernetes, ..Settings::default() };
+    let rig = Rig::with(Fake::new(), settings, None).await;
+    let metrics = rig.metrics.clone().unwrap();
+    assert_eq!(rig.client.get(format!("{metrics}/metrics")).send().await.unwrap().status(), 200);
+    assert_eq!(rig.get("/api/flux/v11/version").await.status(), 401);
+    assert!(rig.asked().is_empty());
+}
+
 /// A certificate for 127.0.0.1 with its key, self-signed by the system's openssl.
 async fn certificate(dir: &Path, name: &str) -> TlsFiles {
     let (certificate, key) = (dir.join("tls.crt"), dir.join("tls.key"));

@@ -29,6 +29,19 @@ async fn requests_over_the_bound_are_shed_and_probes_are_not() {
 }
 
 #[tokio::test]
+async fn those_who_send_slowly_keep_nobody_waiting_who_only_asks() {
+    let rig = Rig::start(Fake::new(), Limits { in_flight: 1, ..Limits::default() }, false).await;
+    let mut slow = tokio::net::TcpStream::connect(rig.base.trim_start_matches("http://")).await.unwrap();
+    slow.write_all(b"POST /api/flux/v11/notify HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").await.unwrap();
+    let notify = async || rig.send(Method::POST, "/api/flux/v11/notify", None, "{\"Kind\":\"git\"}").await.status();
+    // The slow one has its place when nobody else gets one.
+    while notify().await != 503 {}
+    assert_eq!(rig.get("/api/flux/v11/version").await.status(), 200);
+    drop(slow);
+    while notify().await == 503 {}
+}
+
+#[tokio::test]
 async fn an_answer_that_takes_too_long_is_given_up() {
     let rig = Rig::start(Fake::new(), Limits { answer: Duration::from_millis(1), ..Limits::default() }, false).await;
     let response = rig.get("/api/flux/v6/services?namespace=hang").await;

@@ -104,6 +104,12 @@ async fn converse<A: Api>(socket: Socket, settings: &Settings, api: &A, target: 
     metrics.connected(target, since.elapsed());
     let (mut pings, mut seconds) = (interval(PING), interval(Duration::from_secs(1)));
     loop {
+        // One message may hold any number of requests: those beyond the bound wait where they are.
+        while calls.len() < CALLS
+            && let Some(request) = splitter.next()?
+        {
+            calls.push(async move { call::answer(api, &request, settings.timeout).await });
+        }
         let reads = calls.len() < CALLS;
         let message = tokio::select! {
             Some(answer) = calls.next(), if !calls.is_empty() => Message::binary::<Vec<u8>>(answer),
@@ -119,9 +125,6 @@ async fn converse<A: Api>(socket: Socket, settings: &Settings, api: &A, target: 
                 match received.map_err(|_| LinkError::Silent)? {
                     Some(Ok(Message::Binary(bytes))) => {
                         splitter.push(&bytes);
-                        while let Some(request) = splitter.next()? {
-                            calls.push(async move { call::answer(api, &request, settings.timeout).await });
-                        }
                         continue;
                     }
                     None | Some(Ok(Message::Close(_))) => return Ok(()),

@@ -1,5 +1,7 @@
 //! Requests out of a stream of bytes: JSON objects, one after the other, cut anywhere. Nothing is parsed before it is whole.
 
+use bytes::BytesMut;
+
 /// Largest request, in bytes.
 const REQUEST: usize = 8 << 20;
 
@@ -17,7 +19,7 @@ pub(super) enum StreamError {
 /// Cuts objects out of a stream. Each byte is looked at once.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
-    bytes: Vec<u8>,
+    bytes: BytesMut,
     looked: usize,
     depth: u32,
     in_text: bool,
@@ -31,10 +33,10 @@ impl Splitter {
     }
 
     /// The next whole object, if there is one.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
+    pub(super) fn next(&mut self) -> Result<Option<BytesMut>, StreamError> {
         if self.depth == 0 {
             let blank = self.bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            self.bytes.drain(..blank);
+            drop(self.bytes.split_to(blank));
         }
         while let Some(byte) = self.bytes.get(self.looked).copied() {
             if self.depth == 0 && byte != b'{' {
@@ -43,9 +45,7 @@ impl Splitter {
             self.looked += 1;
             self.look(byte);
             if self.depth == 0 {
-                let rest = self.bytes.split_off(self.looked);
-                self.looked = 0;
-                return Ok(Some(std::mem::replace(&mut self.bytes, rest)));
+                return Ok(Some(self.bytes.split_to(std::mem::take(&mut self.looked))));
             }
         }
         if self.bytes.len() > REQUEST { Err(StreamError::TooLarge) } else { Ok(None) }
@@ -84,7 +84,7 @@ mod tests {
             for piece in stream.chunks(size) {
                 splitter.push(piece);
                 while let Some(object) = splitter.next().unwrap() {
-                    found.push(String::from_utf8(object).unwrap());
+                    found.push(String::from_utf8(object.to_vec()).unwrap());
                 }
             }
             assert_eq!(found, wanted, "in pieces of {size}");

@@ -177,6 +177,32 @@ async fn requests_survive_being_cut_and_joined_and_may_overtake_each_other() {
 }
 
 #[tokio::test]
+async fn a_message_full_of_requests_is_answered_a_few_at_a_time() {
+    let rig = Rig::start(None).await;
+    let (mut socket, _) = rig.accept().await;
+    let hang = r#"{"method":"RPCServer.ListServices","params":["hang"],"id":1}"#.repeat(200);
+    socket.send(Message::binary(hang.into_bytes())).await.unwrap();
+    let mut begun = 0;
+    while begun < 16 {
+        begun += rig.fake.told().len();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(begun, 16, "the others wait");
+    assert!(rig.fake.told().is_empty());
+}
+
+#[tokio::test]
+async fn all_requests_of_a_large_message_are_answered() {
+    let rig = Rig::start(None).await;
+    let (mut socket, _) = rig.accept().await;
+    let many = r#"{"method":"RPCServer.Version","params":[{}],"id":7}"#.repeat(5_000);
+    socket.send(Message::binary(many.into_bytes())).await.unwrap();
+    for _ in 0..5_000 {
+        assert_eq!(answer(&mut socket).await["result"], "1.2.3");
+    }
+}
+
+#[tokio::test]
 async fn a_call_that_takes_too_long_is_answered_with_that() {
     let hang = br#"{"method":"RPCServer.ListServices","params":["hang"],"id":1}"#;
     let answer = call::answer(&Fake::new(), hang, Duration::from_millis(1)).await;
