@@ -1,6 +1,6 @@
 //! Who may use the API: nobody is asked (as v1), or the API server decides by token and path, as it does for its own paths
 //! that are no resources. Answers are remembered for some seconds. Probes, the public key and webhooks, which prove
-//! themselves, stay open.
+//! themselves, stay open. A path is asked about without its `/api`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -111,7 +111,7 @@ impl Doorkeeper {
             }
         };
         let person = person.ok_or_else(unknown)?;
-        let path = call.target.split('?').next().unwrap_or_default();
+        let path = asked(call.target.split('?').next().unwrap_or_default());
         let verb = verb(&call.route.method);
         let key = (digest, verb, digested(path));
         let known = lock(&self.rights).get(&key);
@@ -130,6 +130,12 @@ impl Doorkeeper {
 
 fn is_open(endpoint: Endpoint) -> bool {
     matches!(endpoint, Endpoint::Live | Endpoint::Ready | Endpoint::PublicKey | Endpoint::Hook)
+}
+
+/// The path that the API server is asked about: without `/api`. Kubernetes lets every account `get` all paths below `/api/`
+/// (its role `system:discovery`, for its own API), which says nothing of whom our API is for.
+fn asked(path: &str) -> &str {
+    path.strip_prefix("/api").filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
 /// The API server's verb for a path that is no resource; looking without a body is looking.
