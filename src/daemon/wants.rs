@@ -154,7 +154,7 @@ fn assemble(
         for container in containers {
             let Ok(image) = container.image.parse::<ImageRef>() else { continue };
             let want = wants.entry(image.canonical()).or_default();
-            add(&mut want.patterns, filter(policies, &container.name));
+            add(if automated { &mut want.patterns } else { &mut want.others }, filter(policies, &container.name));
             add(&mut want.names, image.name.clone());
             add(&mut want.current, image.tag.clone());
             want.automated |= automated;
@@ -180,6 +180,7 @@ mod tests {
 
     use super::*;
     use crate::object::Origin;
+    use crate::object::pattern::Pattern;
     use crate::report::Workload;
 
     fn user(kind: &str, name: &str, image: &str, pull_secrets: &[&str]) -> ImageUser {
@@ -225,11 +226,9 @@ mod tests {
 
         let (name, want) = wants.iter().next().unwrap();
         assert_eq!((wants.len(), name.to_string().as_str()), (1, "index.docker.io/library/nginx"));
-        let patterns: Vec<String> = want.patterns.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            (patterns.as_slice(), want.automated),
-            (["semver:~1".to_owned(), "glob:*".to_owned()].as_slice(), true)
-        );
+        let shown = |patterns: &[Pattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!((shown(&want.patterns), want.automated), (vec!["semver:~1".to_owned()], true));
+        assert_eq!(shown(&want.others), ["glob:*"], "no choice waits for what nobody automated");
         let names: Vec<String> = want.names.iter().map(ToString::to_string).collect();
         assert_eq!(
             (names.as_slice(), &want.current),

@@ -124,7 +124,9 @@ impl fmt::Debug for Credentials {
 /// `HOST[:PORT]` of a key, which may be a URL with a path; Docker Hub by its one name.
 pub(super) fn host_of(key: &str) -> String {
     let bare = key.split_once("://").map_or(key, |(_, rest)| rest);
-    let host = bare.split(['/', '?']).next().unwrap_or(bare).to_ascii_lowercase();
+    let host = bare.split(['/', '?']).next().unwrap_or(bare);
+    // a user and password before the host would be shown with it
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
     if DOCKER_HUB.contains(&host.as_str()) { "index.docker.io".to_owned() } else { host }
 }
 
@@ -135,7 +137,9 @@ fn login(entry: &Value, provenance: &str) -> Result<Option<Login>, &'static str>
         return Ok(Some(Login::identity_token(token, provenance)));
     }
     if let Some(auth) = text("auth") {
-        let decoded = STANDARD.decode(auth.trim()).map_err(|_| "its \"auth\" is no base64")?;
+        // programs that write base64 break long lines, which Go and so the kubelet read over
+        let whole: String = auth.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        let decoded = STANDARD.decode(whole).map_err(|_| "its \"auth\" is no base64")?;
         let decoded = String::from_utf8(decoded).map_err(|_| "its \"auth\" holds no text")?;
         let (user, password) = decoded.split_once(':').ok_or("its \"auth\" holds no colon")?;
         // docker pads with zero bytes on some systems
@@ -164,13 +168,15 @@ mod tests {
     #[test]
     fn hosts_are_found_however_they_are_spelled() {
         let pair = |user: &str| Some((user.to_owned(), "pw".to_owned()));
-        let auth = |user: &str| STANDARD.encode(format!("{user}:pw"));
+        // broken into lines, as base64(1) does
+        let auth = |user: &str| STANDARD.encode(format!("{user}:pw")).replacen('u', "u\\n", 1);
         for (key, asked) in [
             ("https://index.docker.io/v1/", "index.docker.io"),
             ("docker.io", "index.docker.io"),
             ("registry-1.docker.io", "docker.io"),
             ("https://Quay.io/v2/", "quay.io"),
             ("http://localhost:5000", "localhost:5000"),
+            ("https://bob:hunter2@quay.io/v2/", "quay.io"),
             ("ghcr.io", "ghcr.io"),
         ] {
             let (credentials, unusable) = parse(&format!(r#"{{"auths":{{"{key}":{{"auth":"{}"}}}}}}"#, auth("ann")));
@@ -207,6 +213,8 @@ mod tests {
     fn printing_shows_no_secret() {
         let (credentials, _) = parse(r#"{"quay.io":{"username":"ann","password":"hunter2"}}"#);
         assert_eq!(format!("{credentials:?}"), "{map[quay.io:<registry creds for ann, from secret shop:pull>]}");
+        let (credentials, unusable) = parse(r#"{"https://bob:hunter2@quay.io":3}"#);
+        assert_eq!((credentials.is_empty(), unusable), (true, vec!["quay.io: expected an object".to_owned()]));
         for text in ["", "[]", "{\"auths\":3}", "hunter2"] {
             let refusal = Credentials::parse(text.as_bytes(), "x").unwrap_err().to_string();
             assert_eq!(refusal, "x holds no docker configuration: expected a JSON object of at most 4 MiB");

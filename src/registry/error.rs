@@ -92,12 +92,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the registry says that there is no such manifest.
+    /// Whether the registry says that there is no such manifest, or that a part of it is gone. The codes differ: Harbor says
+    /// `NOT_FOUND`, a registry that lost a configuration `BLOB_UNKNOWN`.
     pub fn is_manifest_unknown(&self) -> bool {
-        match self {
-            Self::Refused { status, code, .. } => code == "MANIFEST_UNKNOWN" || (*status == 404 && code.is_empty()),
-            _ => false,
-        }
+        matches!(self, Self::Refused { status, code, .. } if *status == 404 || code == "MANIFEST_UNKNOWN")
     }
 
     /// Whether the registry wants fewer requests.

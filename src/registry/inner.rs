@@ -35,7 +35,7 @@ impl Inner {
         let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect();
         Ok(Self {
             wire: Wire::new(&settings)?,
-            store: Store::open(settings.cache.as_deref().filter(|_| !settings.disabled), &settings.use_labels)?,
+            store: Store::open(settings.cache.as_deref().filter(|_| !settings.disabled), &settings.use_labels),
             logins: Logins::new(&settings),
             wants: watch::Sender::new(Wants::default()),
             changes: watch::Sender::new(0),

@@ -22,8 +22,10 @@ pub struct Want {
     pub names: Vec<ImageName>,
     /// Logins from the workloads' pull secrets.
     pub credentials: Credentials,
-    /// The patterns by which tags may be chosen.
+    /// The patterns by which automation chooses tags: nothing is chosen before all that they rest on is known.
     pub patterns: Vec<Pattern>,
+    /// The patterns of workloads that are not automated; what they admit is asked after that.
+    pub others: Vec<Pattern>,
     /// Whether any of the workloads is automated; those come first.
     pub automated: bool,
     /// The tags that run now.
@@ -40,10 +42,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Makes one, with what the cache file knows. A damaged file is begun anew.
+    /// Makes one, with what the cache file knows. A damaged file is begun anew, and one that cannot be made is done without.
     ///
     /// # Errors
-    /// When the cache file cannot be made, or a proxy's URL is none.
+    /// When a proxy's URL is none.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         Ok(Self { inner: Arc::new(Inner::new(settings)?) })
     }
@@ -129,7 +131,8 @@ impl Registry {
             let credentials = inner.logins.find(&inner.wire, name, &want.credentials, stop).await;
             let session = inner.wire.session(name, &credentials, Urgency::Now).until(deadline);
             for tag in tags {
-                if !inner.store.is_fresh(name, tag, Timestamp::now()) {
+                // what could not be used a while ago is asked for again: it may have been pushed since
+                if !inner.store.is_known(name, tag, Timestamp::now()) {
                     inner.fetch_tag(&session, name, tag).await?;
                 }
             }

@@ -1,6 +1,6 @@
 //! Amazon's registries: which accounts and regions are scanned, and tokens for them (fluxd-v1 §7.5).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,10 +34,10 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct Region {
-    accounts: BTreeSet<String>,
+    /// The accounts seen, and until when each is left alone after a failure.
+    accounts: BTreeMap<String, Timestamp>,
     logins: Credentials,
     until: Timestamp,
-    embargo: Timestamp,
 }
 
 /// The parts of a registry's host name.
@@ -80,34 +80,52 @@ impl Tokens {
         (!ours).then(|| format!("the AWS region {} is not one of [{}]", at.region, regions.join(" ")))
     }
 
-    /// Finds the login for an ECR host, with tokens for all accounts of the region that were seen so far.
+    /// Finds the login for an ECR host, with tokens for all accounts of the region that were seen so far. One that AWS refuses
+    /// does not cost the others theirs.
     pub(super) async fn find(&self, http: &Http, host: &str) -> Result<Option<Credentials>, Error> {
         let Some(at) = parse(host) else { return Ok(None) };
         let now = Timestamp::now();
         let mut by_region = self.by_region.lock().await;
         let region = by_region.entry(at.region.to_owned()).or_default();
-        let new = region.accounts.insert(at.account.to_owned());
-        if region.embargo > now {
-            return Ok(None);
+        if region.until <= now {
+            region.logins = Credentials::default();
         }
-        if new || region.until <= now {
-            let ids: Vec<&str> = region.accounts.iter().map(String::as_str).collect();
-            tracing::info!(
-                component = "aws",
-                info = "attempting to refresh auth tokens",
-                region = at.region,
-                "account-ids" = ids.join(", ")
-            );
-            match self.fetch(http, host, at, &region.accounts).await {
-                Ok((logins, until)) => (region.logins, region.until) = (logins, until),
-                Err(error) => {
-                    region.embargo = now + EMBARGO;
-                    let embargo = format!("{}m", EMBARGO.as_secs() / 60);
-                    tracing::error!(component = "aws", region = at.region, err = %error, embargo);
-                }
-            }
+        let left_alone = region.accounts.entry(at.account.to_owned()).or_default();
+        if region.logins.get(host).is_none() && *left_alone <= now {
+            self.refresh(http, host, at, region).await;
         }
         Ok(region.logins.get(host).cloned().map(|login| only(host, login)))
+    }
+
+    /// Gets tokens for the accounts of a region that are not left alone; should that fail, for the one that is asked for.
+    async fn refresh(&self, http: &Http, host: &str, at: Host<'_>, region: &mut Region) {
+        let now = Timestamp::now();
+        let mut ids: Vec<&str> =
+            region.accounts.iter().filter(|(_, until)| **until <= now).map(|(id, _)| id.as_str()).collect();
+        tracing::info!(
+            component = "aws",
+            info = "attempting to refresh auth tokens",
+            region = at.region,
+            "account-ids" = ids.join(", ")
+        );
+        let mut fetched = self.fetch(http, host, at, &ids).await;
+        if fetched.is_err() && ids.len() > 1 {
+            ids = vec![at.account];
+            fetched = self.fetch(http, host, at, &ids).await;
+        }
+        match fetched {
+            Ok((logins, until)) => {
+                region.until = if region.logins.is_empty() { until } else { region.until.min(until) };
+                region.logins.merge(&logins);
+            }
+            Err(error) => {
+                let embargo = format!("{}m", EMBARGO.as_secs() / 60);
+                tracing::error!(component = "aws", region = at.region, account = at.account, err = %error, embargo);
+            }
+        }
+        if region.logins.get(host).is_none() {
+            region.accounts.insert(at.account.to_owned(), now + EMBARGO);
+        }
     }
 
     async fn fetch(
@@ -115,7 +133,7 @@ impl Tokens {
         http: &Http,
         host: &str,
         at: Host<'_>,
-        accounts: &BTreeSet<String>,
+        accounts: &[&str],
     ) -> Result<(Credentials, Timestamp), Error> {
         let tail = if at.china { ".cn" } else { "" };
         let own = || format!("https://api.ecr.{}.amazonaws.com{tail}", at.region);

@@ -15,8 +15,9 @@ const METADATA: &str = "http://metadata.google.internal";
 const PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 /// The user that goes with a token.
 const USER: &str = "oauth2accesstoken";
-/// How long a metadata server that does not answer is left alone.
-const EMBARGO: Duration = Duration::from_secs(600);
+/// How long a metadata server that does not answer is left alone. That of a workload identity answers only some seconds
+/// after a pod's start.
+const EMBARGO: Duration = Duration::from_secs(30);
 
 pub(super) struct Tokens {
     url: String,

@@ -21,7 +21,11 @@ pub fn read_tags(body: &[u8]) -> Result<Vec<String>, String> {
         // null where a repository has none
         tags: Option<Vec<String>>,
     }
-    let read: Tags = serde_json::from_slice(body).map_err(|e| format!("expected a JSON list of tags: {e}"))?;
+    // the library's words for wrong types repeat what was found, which may be anything
+    let read: Tags = serde_json::from_slice(body).map_err(|e| match e.classify() {
+        serde_json::error::Category::Data => "expected a JSON object with a list of tags".to_owned(),
+        _ => format!("expected a JSON list of tags: {e}"),
+    })?;
     let mut tags = read.tags.unwrap_or_default();
     tags.retain(|tag| is_tag(tag));
     Ok(tags)

@@ -85,21 +85,25 @@ pub struct Config {
 /// Reads a manifest. The content type decides; where it says nothing, what the manifest calls itself.
 ///
 /// # Errors
-/// When it is none of the known kinds, or not well-formed.
+/// When it is no manifest: not JSON, or nothing says what it is. A manifest of an unknown kind is excluded instead.
 pub fn read_manifest(content_type: &str, body: &[u8]) -> Result<Manifest, String> {
     let whole: Whole = serde_json::from_slice(body).map_err(|e| format!("expected a JSON manifest: {e}"))?;
     let told = content_type.split(';').next().unwrap_or_default().trim();
     let known = [SCHEMA1_SIGNED, SCHEMA1, SCHEMA2, LIST, OCI, OCI_INDEX, OCI_ARTIFACT];
     let kind = if known.contains(&told) { told } else { whole.media_type.as_deref().unwrap_or_default() };
-    match kind {
+    let read = match kind {
         SCHEMA1_SIGNED | SCHEMA1 => Ok(inline(&whole)),
         SCHEMA2 | OCI | OCI_ARTIFACT => image(whole),
         LIST | OCI_INDEX => index(&whole),
         "" if whole.manifests.is_some() => index(&whole),
         "" if whole.config.is_some() => image(whole),
         "" if whole.schema_version == Some(1) => Ok(inline(&whole)),
+        // it calls itself nothing, so it may be no manifest at all
+        "" => return Err(format!("unknown manifest type {told:?}")),
         other => Err(format!("unknown manifest type {other:?}")),
-    }
+    };
+    // what is a manifest, and no use to us, must not keep the other tags from being chosen
+    Ok(read.unwrap_or_else(Manifest::Excluded))
 }
 
 #[derive(Deserialize)]
@@ -275,6 +279,7 @@ mod tests {
         let config = |media: &str| format!(r#"{{"config":{{"mediaType":"{media}","digest":"{DIGEST}"}}}}"#);
         let image =
             |is_config| Ok(Manifest::Image { config: Some(descriptor(is_config)), annotated: Config::default() });
+        let unfit = |reason: &str| Ok(Manifest::Excluded(reason.to_owned()));
         for (media, body, want) in [
             (SCHEMA2, config("application/vnd.docker.container.image.v1+json"), image(true)),
             (OCI, config("application/vnd.oci.image.config.v1+json"), image(true)),
@@ -290,8 +295,9 @@ mod tests {
             ),
             (LIST, format!(r#"{{"manifests":[{other}]}}"#), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
             (OCI_INDEX, "{}".to_owned(), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
-            (SCHEMA2, r#"{"config":{"digest":"../../x"}}"#.to_owned(), Err("expected a digest of the form sha256:HEX")),
-            ("text/html", r#"{"mediaType":"text/x"}"#.to_owned(), Err("unknown manifest type \"text/x\"")),
+            (SCHEMA2, r#"{"config":{"digest":"../../x"}}"#.to_owned(), unfit("expected a digest of the form sha256:HEX")),
+            ("text/html", r#"{"mediaType":"text/x"}"#.to_owned(), unfit("unknown manifest type \"text/x\"")),
+            ("text/html", "{}".to_owned(), Err("unknown manifest type \"text/html\"")),
             (OCI, "<html>".to_owned(), Err("expected a JSON manifest: expected value at line 1 column 1")),
         ] {
             assert_eq!(read_manifest(media, body.as_bytes()), want.map_err(str::to_owned), "{media} {body}");

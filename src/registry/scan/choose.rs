@@ -32,39 +32,53 @@ pub(in super::super) struct Agenda {
     pub(in super::super) decide: Vec<String>,
     /// Tags that run, or might be chosen, and are to be looked at again.
     pub(in super::super) refresh: Vec<String>,
+    /// Tags that a filter admits by which nothing is chosen unless somebody asks.
+    pub(in super::super) offer: Vec<String>,
     /// All others, for those who list images.
     pub(in super::super) rest: Vec<String>,
 }
 
 /// Sorts a repository's tags by how urgently they are wanted.
 pub(in super::super) fn agenda(tags: &[String], want: &Want, known: impl Fn(&str) -> Known) -> Agenda {
-    let (mut decide, mut refresh) = (BTreeSet::new(), BTreeSet::new());
-    let mut note = |tag: &str| match known(tag) {
-        Known::Missing => drop(decide.insert(tag.to_owned())),
-        Known::Usable { due: true } | Known::Excluded { due: true } => drop(refresh.insert(tag.to_owned())),
-        Known::Failed | Known::Usable { .. } | Known::Excluded { .. } => {}
-    };
-    for pattern in &want.patterns {
-        let admitted = pattern.select(tags).into_iter();
-        if pattern.requires_timestamp() {
-            admitted.for_each(&mut note);
-        } else {
-            let usable = admitted.filter(|tag| !matches!(known(tag), Known::Excluded { due: false }));
-            // what all workloads run already needs no decision; it is among the tags that are looked at again
-            let runs = |tag: &&str| !want.current.is_empty() && want.current.iter().all(|current| current == tag);
-            newest(pattern, usable).filter(|tag| !runs(tag)).into_iter().for_each(&mut note);
-        }
-    }
-    let mut rest = BTreeSet::new();
+    let (first, then) = (rested_on(&want.patterns, tags, want, &known), rested_on(&want.others, tags, want, &known));
+    let (mut decide, mut refresh, mut offer, mut rest) = Default::default();
     for tag in tags {
-        let due = matches!(known(tag), Known::Missing | Known::Usable { due: true } | Known::Excluded { due: true });
-        if !due || decide.contains(tag) || refresh.contains(tag) {
-            continue;
-        }
-        let set = if want.current.contains(tag) { &mut refresh } else { &mut rest };
+        let runs = want.current.contains(tag);
+        let (decides, offered) = (first.contains(tag.as_str()), then.contains(tag.as_str()));
+        let set: &mut BTreeSet<String> = match known(tag) {
+            Known::Missing if decides => &mut decide,
+            Known::Missing if runs => &mut refresh,
+            Known::Missing if offered => &mut offer,
+            Known::Usable { due: true } | Known::Excluded { due: true } if decides || offered || runs => &mut refresh,
+            Known::Missing | Known::Usable { due: true } | Known::Excluded { due: true } => &mut rest,
+            Known::Failed | Known::Usable { .. } | Known::Excluded { .. } => continue,
+        };
         set.insert(tag.clone());
     }
-    Agenda { decide: newest_looking(decide), refresh: newest_looking(refresh), rest: newest_looking(rest) }
+    let [decide, refresh, offer, rest] = [decide, refresh, offer, rest].map(newest_looking);
+    Agenda { decide, refresh, offer, rest }
+}
+
+/// The tags that a choice by any of the patterns rests on: all that are admitted where times decide, else the newest.
+fn rested_on<'a>(
+    patterns: &[Pattern],
+    tags: &'a [String],
+    want: &Want,
+    known: impl Fn(&str) -> Known,
+) -> BTreeSet<&'a str> {
+    // what all workloads run already needs no decision; it is among the tags that are looked at again
+    let runs = |tag: &&str| !want.current.is_empty() && want.current.iter().all(|current| current == tag);
+    let mut found = BTreeSet::new();
+    for pattern in patterns {
+        let admitted = pattern.select(tags).into_iter();
+        if pattern.requires_timestamp() {
+            found.extend(admitted);
+        } else {
+            let usable = admitted.filter(|tag| !matches!(known(tag), Known::Excluded { due: false }));
+            found.extend(newest(pattern, usable).filter(|tag| !runs(tag)));
+        }
+    }
+    found
 }
 
 /// The newest of some tags by a pattern that needs no times.
@@ -145,6 +159,15 @@ mod tests {
         assert_eq!(plan.rest, ["latest"]);
         let plan = agenda(&tags, &want(&["glob:*"], &["latest"]), |_| Known::Missing);
         assert_eq!((plan.decide.len(), plan.refresh), (3, strings(&["latest"])));
+    }
+
+    #[test]
+    fn filters_that_nothing_is_chosen_by_make_no_choice_wait() {
+        let tags = strings(&["1.0.0", "1.1.0", "dev", "old"]);
+        let want = Want { others: vec![Pattern::parse("glob:*")], ..want(&["semver:*"], &["old"]) };
+        let plan = agenda(&tags, &want, |_| Known::Missing);
+        assert_eq!((plan.decide, plan.refresh), (strings(&["1.1.0"]), strings(&["old"])));
+        assert_eq!((plan.offer, plan.rest), (strings(&["dev", "1.0.0"]), strings(&[])));
     }
 
     #[test]

@@ -11,11 +11,15 @@ use super::super::{Want, Wants};
 use super::Agenda;
 use crate::object::image::CanonicalName;
 
-/// Jobs at once that somebody may wait for, and those beyond that which somebody does wait for.
-const FOREGROUND: usize = 16;
+/// Jobs at once that somebody may wait for, of all hosts and of one: a host that is slow or dead must leave room for the
+/// others.
+const FOREGROUND: usize = 64;
+const OF_HOST: usize = 8;
+/// Jobs beyond those which somebody does wait for.
 const HURRIED: usize = 8;
-/// Jobs at once that nobody waits for.
-const BACKGROUND: usize = 2;
+/// Jobs at once that nobody waits for, of all hosts and of one.
+const BACKGROUND: usize = 8;
+const BACKGROUND_OF_HOST: usize = 2;
 /// Agendas made in one go; each takes some milliseconds when there are thousands of tags.
 const AGENDAS: usize = 8;
 /// Tags of one job.
@@ -44,13 +48,16 @@ pub(in super::super) enum Task {
 pub(in super::super) struct Plan {
     wants: Wants,
     items: BTreeMap<CanonicalName, Item>,
-    running: [usize; 2],
+    /// Jobs under way, by host: those that somebody may wait for, and the others.
+    running: BTreeMap<String, [usize; 2]>,
 }
 
 #[derive(Default)]
 struct Item {
     list_due: Option<Timestamp>,
     hurried: bool,
+    /// It was hurried while a job was under way, which may have been answered before there was something new.
+    hurried_late: bool,
     agenda: Agenda,
     again: Option<Timestamp>,
     busy: [bool; 2],
@@ -72,7 +79,10 @@ impl Plan {
             let new = || Item { list_due: listed(name).map(|at| at + poll), ..Item::default() };
             let item = self.items.entry(name.clone()).or_insert_with(new);
             let old = self.wants.get(name);
-            if old.is_none_or(|old| old.patterns != want.patterns || old.current != want.current) {
+            let same = |old: &Want| {
+                (&old.patterns, &old.others, &old.current) == (&want.patterns, &want.others, &want.current)
+            };
+            if !old.is_some_and(same) {
                 item.again = Some(Timestamp::MIN);
             }
         }
@@ -89,6 +99,7 @@ impl Plan {
         let item = self.items.get_mut(name).filter(|_| self.wants.contains_key(name));
         item.is_some_and(|item| {
             (item.hurried, item.list_due) = (true, None);
+            item.hurried_late |= item.busy[0];
             true
         })
     }
@@ -130,7 +141,7 @@ impl Plan {
         for (name, item) in &self.items {
             let Some(want) = self.wants.get(name) else { continue };
             let Some((urgency, task)) = item.task(want, now) else { continue };
-            if !self.has_room(urgency) || !open(&name.domain, urgency) {
+            if !self.has_room(&name.domain, urgency) || !open(&name.domain, urgency) {
                 continue;
             }
             let size = if let Task::Fetch(_) = &task { item.agenda.decide.len() } else { 0 };
@@ -141,7 +152,7 @@ impl Plan {
             }
         }
         let ((urgency, ..), name, task) = best?;
-        self.running[slot(urgency)] += 1;
+        self.running.entry(name.domain.clone()).or_default()[slot(urgency)] += 1;
         if let Some(item) = self.items.get_mut(&name) {
             item.busy[slot(urgency)] = true;
         }
@@ -150,19 +161,31 @@ impl Plan {
 
     /// Notes that a job has ended; its tags are listed again at `list_due`, if it was about them.
     pub(in super::super) fn done(&mut self, job: &Job, list_due: Option<Timestamp>) {
-        self.running[slot(job.urgency)] -= 1;
+        if let Some(running) = self.running.get_mut(&job.name.domain) {
+            running[slot(job.urgency)] -= 1;
+            if *running == [0; 2] {
+                self.running.remove(&job.name.domain);
+            }
+        }
         if let Some(item) = self.items.get_mut(&job.name) {
             item.busy[slot(job.urgency)] = false;
             item.list_due = list_due.or(item.list_due);
+            if !item.busy[0] && std::mem::take(&mut item.hurried_late) {
+                item.list_due = None;
+            }
         }
     }
 
-    fn has_room(&self, urgency: Urgency) -> bool {
-        match urgency {
-            Urgency::Background => self.running[1] < BACKGROUND,
-            Urgency::Now => self.running[0] < FOREGROUND + HURRIED,
-            _ => self.running[0] < FOREGROUND,
-        }
+    fn has_room(&self, host: &str, urgency: Urgency) -> bool {
+        let slot = slot(urgency);
+        let all: usize = self.running.values().map(|running| running[slot]).sum();
+        let of_host = self.running.get(host).map_or(0, |running| running[slot]);
+        let (most, most_of_host) = match urgency {
+            Urgency::Background => (BACKGROUND, BACKGROUND_OF_HOST),
+            Urgency::Now => (FOREGROUND + HURRIED, OF_HOST + HURRIED),
+            _ => (FOREGROUND, OF_HOST),
+        };
+        all < most && of_host < most_of_host
     }
 }
 
@@ -187,8 +210,8 @@ impl Item {
             if list_is_due {
                 return Some((list(), Task::List));
             }
-            let known = [&self.agenda.refresh, &self.agenda.decide].into_iter().find(|tags| !tags.is_empty());
-            if let Some(tags) = known {
+            let known = [&self.agenda.refresh, &self.agenda.decide, &self.agenda.offer];
+            if let Some(tags) = known.into_iter().find(|tags| !tags.is_empty()) {
                 return Some((hurried(Urgency::Refresh), chunk(tags, CHUNK)));
             }
         }
@@ -311,8 +334,32 @@ mod tests {
         let names: Vec<String> = (0..40).map(|n| format!("r{n:02}")).collect();
         let mut plan = plan(&names.iter().map(|n| (n.as_str(), true)).collect::<Vec<_>>());
         let count = std::iter::from_fn(|| next(&mut plan, 0)).count();
-        assert_eq!(count, FOREGROUND);
+        assert_eq!(count, OF_HOST);
         assert!(plan.hurry(&name("r39")));
         assert_eq!(next(&mut plan, 0), list("r39", Urgency::Now));
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_leaves_room_for_the_others() {
+        let at_host = |host: &str, n| CanonicalName { domain: host.to_owned(), path: format!("a/{n}") };
+        let names = (0..40).map(|n| at_host("dead.example.org", n)).chain([at_host("quay.io", 0)]);
+        let mut plan = Plan::default();
+        plan.want(Arc::new(names.map(|name| (name, Want::default())).collect()), POLL, |_| None);
+        let hosts: Vec<_> =
+            std::iter::from_fn(|| plan.next(at(0), |_, _| true)).map(|job| job.name.domain).collect();
+        assert_eq!((hosts.len(), hosts.last().map(String::as_str)), (OF_HOST + 1, Some("quay.io")));
+    }
+
+    #[test]
+    fn what_is_told_while_a_list_is_under_way_is_listed_again() {
+        let mut plan = plan(&[("a", true)]);
+        assert_eq!(next(&mut plan, 0), list("a", Urgency::List));
+        assert!(plan.hurry(&name("a")));
+        done(&mut plan, "a", Urgency::List, Some(60));
+        assert!(!plan.set_agenda(&name("a"), Agenda::default(), None));
+        assert_eq!(next(&mut plan, 0), list("a", Urgency::Now));
+        done(&mut plan, "a", Urgency::Now, Some(60));
+        plan.set_agenda(&name("a"), Agenda::default(), None);
+        assert_eq!(next(&mut plan, 59), None);
     }
 }

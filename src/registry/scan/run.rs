@@ -25,7 +25,7 @@ impl Inner {
         let (mut plan, mut wants) = (Plan::default(), self.wants.subscribe());
         self.take_wants(&mut plan);
         let mut running = FuturesUnordered::new();
-        let (mut look, mut saved) = (interval(LOOK), Instant::now());
+        let (mut look, mut saved, mut saving) = (interval(LOOK), Instant::now(), FuturesUnordered::new());
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = Timestamp::now();
@@ -54,19 +54,23 @@ impl Inner {
                 Ok(()) = wants.changed() => self.take_wants(&mut plan),
                 () = self.woken.notified() => self.take_notified(&mut plan),
                 _ = look.tick() => {
-                    if saved.elapsed() >= SAVE {
-                        self.save().await;
+                    // beside the jobs: a slow disk is not to hold them up
+                    if saved.elapsed() >= SAVE && saving.is_empty() {
+                        saving.push(self.save());
                         saved = Instant::now();
                     }
                 }
+                Some(()) = saving.next(), if !saving.is_empty() => {}
             }
         }
         drop(running);
+        while saving.next().await.is_some() {}
         self.save().await;
     }
 
     fn take_wants(&self, plan: &mut Plan) {
         let wants = self.wants.borrow().clone();
+        self.store.forget(|name| wants.contains_key(name), Timestamp::now());
         plan.want(wants, self.settings.poll, |name| self.store.listed(name).0);
         // names that were told before they were wanted
         self.woken.notify_one();

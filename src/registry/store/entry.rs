@@ -127,6 +127,15 @@ impl Entry {
         Kept { excluded: matches!(self.found, Found::Excluded { .. }), fetched, due: self.due() }
     }
 
+    /// Whether there was nothing behind the tag.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self.found, Found::Excluded { pinned: None, .. })
+    }
+
+    pub(super) fn is_image(&self) -> bool {
+        matches!(self.found, Found::Image { .. })
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.found == other.found
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use super::super::Error;
+use super::FORGOTTEN;
 use super::entry::{Entry, Record};
 use crate::object::image::CanonicalName;
 use crate::runtime::blocking;
@@ -18,8 +19,6 @@ const TAGS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("registry-ta
 const LISTED: TableDefinition<'_, &str, i64> = TableDefinition::new("registry-listed-1");
 /// Canonical name, newline, tag → what is behind it.
 const ENTRIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("registry-entries-1");
-/// Repositories not listed for so long are forgotten (fluxd-v1 §7.2).
-const FORGOTTEN: i64 = 7 * 24 * 3600;
 
 /// A change to be written.
 #[derive(Clone, Debug)]
@@ -27,6 +26,7 @@ pub(super) enum Row {
     Tags(Record),
     Listed(Timestamp),
     Entry(Entry),
+    /// It is removed.
     Gone,
 }
 
@@ -35,7 +35,16 @@ pub(super) struct File {
     database: Arc<Database>,
 }
 
-type Known = Vec<(CanonicalName, Record, Vec<(String, Entry)>)>;
+/// A repository as it was read.
+pub(super) type Read = (CanonicalName, Record, Vec<(String, Entry)>);
+
+/// What the file holds.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) repositories: Vec<Read>,
+    /// Rows that are of no use any more, to be removed with the next save.
+    pub(super) old: BTreeMap<String, Row>,
+}
 
 pub(super) fn tags_key(name: &CanonicalName) -> String {
     format!("t{name}")
@@ -94,6 +103,7 @@ fn open(path: &Path) -> Result<(Database, Known), redb::Error> {
 fn read(database: &Database) -> Result<Known, redb::Error> {
     let reading = database.begin_read()?;
     let oldest = Timestamp::now().as_second() - FORGOTTEN;
+    let mut known = Known::default();
     let mut entries: HashMap<String, Vec<(String, Entry)>> = HashMap::new();
     for row in reading.open_table(ENTRIES)?.iter()? {
         let (key, value) = row?;
@@ -104,17 +114,21 @@ fn read(database: &Database) -> Result<Known, redb::Error> {
         }
     }
     let tags = reading.open_table(TAGS)?;
-    let mut known = Vec::new();
     for row in reading.open_table(LISTED)?.iter()? {
         let (key, at) = row?;
         let (key, at) = (key.value(), at.value());
         let Some((domain, path)) = key.split_once('/') else { continue };
-        let Some(value) = tags.get(key)?.filter(|_| at >= oldest) else { continue };
+        let Some(value) = tags.get(key)?.filter(|_| at >= oldest) else {
+            known.old.extend([(format!("t{key}"), Row::Gone), (format!("l{key}"), Row::Gone)]);
+            continue;
+        };
         let Ok(mut record) = serde_json::from_slice::<Record>(value.value()) else { continue };
         record.listed = Timestamp::from_second(at).ok();
         let name = CanonicalName { domain: domain.to_owned(), path: path.to_owned() };
-        known.push((name, record, entries.remove(key).unwrap_or_default()));
+        known.repositories.push((name, record, entries.remove(key).unwrap_or_default()));
     }
+    let orphans = entries.iter().flat_map(|(name, tags)| tags.iter().map(move |(tag, _)| format!("e{name}\n{tag}")));
+    known.old.extend(orphans.map(|key| (key, Row::Gone)));
     Ok(known)
 }
 
@@ -124,7 +138,7 @@ fn write(database: &Database, rows: &BTreeMap<String, Row>) -> Result<(), redb::
         let (mut tags, mut listed) = (begun.open_table(TAGS)?, begun.open_table(LISTED)?);
         let mut entries = begun.open_table(ENTRIES)?;
         for (key, row) in rows {
-            let key = &key[1..];
+            let (table, key) = key.split_at(1);
             // what cannot be written as JSON does not exist among these types
             match row {
                 Row::Tags(record) => drop(tags.insert(key, serde_json::to_vec(record).unwrap_or_default().as_slice())?),
@@ -132,6 +146,8 @@ fn write(database: &Database, rows: &BTreeMap<String, Row>) -> Result<(), redb::
                 Row::Entry(entry) => {
                     drop(entries.insert(key, serde_json::to_vec(entry).unwrap_or_default().as_slice())?);
                 }
+                Row::Gone if table == "t" => drop(tags.remove(key)?),
+                Row::Gone if table == "l" => drop(listed.remove(key)?),
                 Row::Gone => drop(entries.remove(key)?),
             }
         }

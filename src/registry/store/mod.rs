@@ -25,6 +25,8 @@ const ENTRIES: usize = 20_000;
 /// The first wait after a failure, doubled up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// Seconds after which a repository is forgotten that was not listed (fluxd-v1 §7.2).
+const FORGOTTEN: i64 = 7 * 24 * 3600;
 
 /// All that is known.
 pub(super) struct Store {
@@ -50,25 +52,26 @@ pub(super) struct Work {
 }
 
 impl Store {
-    /// Opens the file, if there is to be one, and takes over what it knows. A damaged file is begun anew.
-    ///
-    /// # Errors
-    /// When no file can be made there.
-    pub(super) fn open(path: Option<&Path>, use_labels: &[String]) -> Result<Self, Error> {
-        let mut repositories: HashMap<CanonicalName, Repository> = HashMap::new();
-        let file = match path {
-            None => None,
-            Some(path) => {
-                let (file, rows) = File::open(path)?;
-                for (name, record, entries) in rows {
-                    let entries = entries.into_iter().collect();
-                    repositories.insert(name, Repository { record, entries, ..Repository::default() });
-                }
-                Some(file)
+    /// Opens the file, if there is to be one, and takes over what it knows. A damaged file is begun anew; where none can be
+    /// made, what is known is known until the end of the process.
+    pub(super) fn open(path: Option<&Path>, use_labels: &[String]) -> Self {
+        let opened = path.and_then(|path| match File::open(path) {
+            Ok(opened) => Some(opened),
+            Err(error) => {
+                tracing::warn!(component = "warmer", err = %error, "registry answers are not kept on disk");
+                None
             }
+        });
+        let (file, known, unsaved) = match opened {
+            None => (None, Vec::new(), BTreeMap::new()),
+            Some((file, known)) => (Some(file), known.repositories, known.old),
         };
+        let whole = |(name, record, entries): file::Read| {
+            (name, Repository { record, entries: entries.into_iter().collect(), ..Repository::default() })
+        };
+        let repositories = Mutex::new(known.into_iter().map(whole).collect());
         let use_labels = use_labels.iter().map(|glob| Glob::new(glob)).collect();
-        Ok(Self { repositories: Mutex::new(repositories), use_labels, file, unsaved: Mutex::default() })
+        Self { repositories, use_labels, file, unsaved: Mutex::new(unsaved) }
     }
 
     /// What is known of a repository.
@@ -107,7 +110,11 @@ impl Store {
         let new: BTreeSet<&String> = tags.iter().collect();
         let (added, changed) = (new.difference(&old).next().is_some(), old != new);
         if changed || validator != repository.record.validator {
-            let gone: Vec<String> = repository.entries.keys().filter(|tag| !new.contains(tag)).cloned().collect();
+            // a tag that was asked for before it was pushed is there now
+            let is_past = |(tag, entry): &(&String, &Entry)| {
+                !new.contains(tag) || (entry.is_absent() && !old.contains(tag))
+            };
+            let gone: Vec<String> = repository.entries.iter().filter(is_past).map(|(tag, _)| tag.clone()).collect();
             for tag in gone {
                 repository.entries.remove(&tag);
                 self.queue(file::entry_key(name, &tag), Row::Gone);
@@ -168,7 +175,7 @@ impl Store {
         let mut repositories = lock(&self.repositories);
         let Some(Repository { record, entries, failed, .. }) = repositories.get_mut(name) else { return };
         failed.clear();
-        let by_version = want.patterns.iter().filter(|pattern| !pattern.requires_timestamp());
+        let by_version = want.patterns.iter().chain(&want.others).filter(|pattern| !pattern.requires_timestamp());
         let chosen = by_version.filter_map(|pattern| super::scan::newest(pattern, pattern.select(&record.tags)));
         for tag in chosen.chain(want.current.iter().map(String::as_str)) {
             if let Some(entry) = entries.get_mut(tag) {
@@ -205,6 +212,27 @@ impl Store {
         let Some(repository) = repositories.get(name) else { return Vec::new() };
         let fresh = repository.entries.iter().filter(|(_, entry)| entry.due() > now);
         fresh.map(|(tag, entry)| (tag.clone(), entry.kept())).collect()
+    }
+
+    /// Whether a tag's image is known and not to be looked at again yet.
+    pub(super) fn is_known(&self, name: &CanonicalName, tag: &str, now: Timestamp) -> bool {
+        let repositories = lock(&self.repositories);
+        let entry = repositories.get(name).and_then(|r| r.entries.get(tag));
+        entry.is_some_and(|entry| entry.is_image() && entry.due() > now)
+    }
+
+    /// Forgets repositories that nobody wants and that were not listed for a week, here and in the file.
+    pub(super) fn forget(&self, is_wanted: impl Fn(&CanonicalName) -> bool, now: Timestamp) {
+        lock(&self.repositories).retain(|name, repository| {
+            let listed = repository.record.listed;
+            let kept = is_wanted(name) || listed.is_some_and(|at| at.as_second() >= now.as_second() - FORGOTTEN);
+            if !kept {
+                self.queue(file::tags_key(name), Row::Gone);
+                self.queue(file::listed_key(name), Row::Gone);
+                repository.entries.keys().for_each(|tag| self.queue(file::entry_key(name, tag), Row::Gone));
+            }
+            kept
+        });
     }
 
     /// Whether a tag's image or exclusion is known and not to be looked at again yet.

@@ -29,7 +29,7 @@ fn want() -> Want {
 }
 
 fn store() -> Store {
-    Store::open(None, &["docker.io/*".to_owned()]).unwrap()
+    Store::open(None, &["docker.io/*".to_owned()])
 }
 
 #[test]
@@ -129,7 +129,7 @@ async fn what_is_known_outlives_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/registry.redb");
     let now = Timestamp::from_second(Timestamp::now().as_second()).unwrap();
-    let open = || Store::open(Some(&path), &[]).unwrap();
+    let open = || Store::open(Some(&path), &[]);
     let store = open();
     store.note_tags(&name(), Some((strings(&["1", "2", "3"]), Some("\"v\"".to_owned()))), now);
     store.note_found(&name(), "1", image("a"), now);
@@ -151,6 +151,50 @@ fn a_damaged_file_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("registry.redb");
     std::fs::write(&path, b"no database").unwrap();
-    let store = Store::open(Some(&path), &[]).unwrap();
+    let store = Store::open(Some(&path), &[]);
     assert_eq!(store.view(&name()), Err(ReadError::NotCached));
+}
+
+#[test]
+fn a_place_where_no_file_can_be_made_costs_only_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let store = Store::open(Some(&file.join("registry.redb")), &[]);
+    assert!(store.note_tags(&name(), Some((strings(&["1"]), None)), at(0)));
+    assert_eq!(store.view(&name()).unwrap().tags, ["1"]);
+}
+
+#[test]
+fn a_tag_that_was_asked_for_before_it_was_pushed_is_looked_at_once_it_is_listed() {
+    let (store, name) = (store(), name());
+    store.note_tags(&name, Some((strings(&["1"]), None)), at(0));
+    store.note_found(&name, "2", Found::absent(), at(0));
+    store.note_found(&name, "1", Found::absent(), at(0));
+    assert!(!store.is_known(&name, "2", at(1)));
+    assert!(store.note_tags(&name, Some((strings(&["1", "2"]), None)), at(60)));
+    let want = Want { patterns: vec![Pattern::parse("semver:*")], ..Want::default() };
+    assert_eq!(store.work(&name, &want, at(60)).agenda.decide, ["2"]);
+}
+
+#[tokio::test]
+async fn what_nobody_wants_any_more_is_forgotten_here_and_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registry.redb");
+    let now = Timestamp::from_second(Timestamp::now().as_second()).unwrap();
+    let (week, other) = (8 * 24 * HOUR, CanonicalName { domain: "quay.io".into(), path: "c/d".into() });
+    let store = Store::open(Some(&path), &[]);
+    for name in [&name(), &other] {
+        store.note_tags(name, Some((strings(&["1"]), None)), now);
+        store.note_found(name, "1", image("a"), now);
+    }
+    store.forget(|_| false, now);
+    assert!(store.view(&name()).is_ok(), "it was listed just now");
+    store.forget(|name| *name == other, now + Duration::from_secs(week.unsigned_abs()));
+    assert_eq!(store.view(&name()), Err(ReadError::NotCached));
+    store.save().await;
+    drop(store);
+    let store = Store::open(Some(&path), &[]);
+    assert_eq!((store.view(&name()).is_ok(), store.view(&other).is_ok()), (false, true));
+    assert_eq!(store.save().await, None, "nothing is left to be removed");
 }

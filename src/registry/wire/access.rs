@@ -29,8 +29,16 @@ pub(in super::super) struct Access {
     tokens: Mutex<HashMap<Key, (String, Instant)>>,
 }
 
-/// What the first contact with a host taught; locked while somebody makes it, so that it is made once.
-type Contact = Arc<tokio::sync::Mutex<Option<Host>>>;
+/// The first contact with a host; locked while somebody makes it, so that it is made once.
+type Contact = Arc<tokio::sync::Mutex<First>>;
+
+/// What the first contact taught, or how and when it failed: those who waited for it meanwhile fail with it, rather than
+/// each waiting as long again for a host that is not there.
+#[derive(Default)]
+struct First {
+    host: Option<Host>,
+    failed: Option<(Instant, Error)>,
+}
 
 /// How to speak to one host.
 #[derive(Clone, Debug)]
@@ -60,14 +68,25 @@ impl Wire {
     /// How to speak to a host; asks it on the first contact.
     pub(super) async fn host(&self, asker: &Asker<'_>) -> Result<Host, Error> {
         let contact = Arc::clone(lock(&self.access.hosts).entry(asker.domain.to_owned()).or_default());
-        let mut known = contact.lock().await;
-        if let Some(host) = &*known {
+        let begun = Instant::now();
+        let mut first = contact.lock().await;
+        if let Some(host) = &first.host {
             return Ok(host.clone());
         }
-        let (base, reply) = self.ping(asker).await?;
-        let host = Host { base, challenge: challenge(&reply) };
-        *known = Some(host.clone());
-        Ok(host)
+        if let Some((_, error)) = first.failed.as_ref().filter(|(at, _)| *at > begun) {
+            return Err(error.clone());
+        }
+        match self.ping(asker).await {
+            Ok((base, reply)) => {
+                let host = Host { base, challenge: challenge(&reply) };
+                *first = First { host: Some(host.clone()), failed: None };
+                Ok(host)
+            }
+            Err(error) => {
+                first.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
     }
 
     async fn ping(&self, asker: &Asker<'_>) -> Result<(Url, Reply), Error> {
@@ -94,7 +113,7 @@ impl Wire {
     pub(super) async fn relearn(&self, asker: &Asker<'_>, reply: &Reply) {
         let contact = lock(&self.access.hosts).get(asker.domain).map(Arc::clone);
         if let (Some(contact), Some(challenge)) = (contact, challenge(reply))
-            && let Some(host) = &mut *contact.lock().await
+            && let Some(host) = &mut contact.lock().await.host
         {
             host.challenge = Some(challenge);
         }

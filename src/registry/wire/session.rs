@@ -124,8 +124,7 @@ impl<'a> Session<'a> {
                 Manifest::Inline { id, config } => Ok((digest, id, config)),
                 Manifest::Image { config: None, annotated } => Ok((digest, String::new(), annotated)),
                 Manifest::Image { config: Some(config), annotated } => {
-                    let described = self.config(&config, annotated).await?;
-                    Ok((digest, config.digest, described))
+                    self.config(&config, annotated).await?.map(|described| (digest, config.digest, described))
                 }
             };
             return Ok(Described { pinned, image });
@@ -150,9 +149,10 @@ impl<'a> Session<'a> {
         Ok((manifest, found))
     }
 
-    async fn config(&self, config: &Descriptor, annotated: Config) -> Result<Config, Error> {
+    /// What a configuration says, or why it says nothing: its digest is right, so asking again would not change that.
+    async fn config(&self, config: &Descriptor, annotated: Config) -> Result<Result<Config, String>, Error> {
         if !config.is_config {
-            return Ok(annotated);
+            return Ok(Ok(annotated));
         }
         let host = self.wire.host(&self.asker()).await?;
         let url = self.at(&host, &format!("blobs/{}", config.digest))?;
@@ -161,10 +161,11 @@ impl<'a> Session<'a> {
         if found != config.digest {
             return Err(Error::Digest { url: super::send::shown(&url), expected: config.digest.clone(), found });
         }
-        let mut read = read_config(&reply.body).map_err(|reason| refuse(&url, &reason))?;
-        read.labels.created = read.labels.created.or(annotated.labels.created);
-        read.labels.build_date = read.labels.build_date.or(annotated.labels.build_date);
-        Ok(read)
+        Ok(read_config(&reply.body).map(|mut read| {
+            read.labels.created = read.labels.created.or(annotated.labels.created);
+            read.labels.build_date = read.labels.build_date.or(annotated.labels.build_date);
+            read
+        }))
     }
 
     /// One exchange with the registry: waits for its turn, authenticates, and asks again once when the credentials were
@@ -184,7 +185,8 @@ impl<'a> Session<'a> {
             }
             self.wire.limiter.acquire(&self.name.domain, self.urgency, self.deadline).await?;
             let begun = Instant::now();
-            let reply = self.wire.http.send(request).await?;
+            let reply = self.wire.http.send(request).await;
+            let reply = reply.map_err(|e| self.scrub(e, authorization.as_deref()))?;
             if reply.status.is_success() || reply.status == StatusCode::NOT_MODIFIED {
                 return Ok(reply);
             }
@@ -214,8 +216,12 @@ impl<'a> Session<'a> {
             text
         };
         match error {
-            Error::Refused { status, code, text } => Error::Refused { status, code, text: clean(text) },
+            Error::Refused { status, code, text } => Error::Refused { status, code: clean(code), text: clean(text) },
             Error::TooManyRequests { text, retry_after } => Error::TooManyRequests { text: clean(text), retry_after },
+            // where a redirect or a link leads is the registry's word too
+            Error::TimedOut { url, after } => Error::TimedOut { url: clean(url), after },
+            Error::Connection { url, reason } => Error::Connection { url: clean(url), reason: clean(reason) },
+            Error::Protocol { url, reason } => Error::Protocol { url: clean(url), reason: clean(reason) },
             other => other,
         }
     }
