@@ -8,8 +8,9 @@ use crate::object::pattern::{Candidate, Pattern};
 use crate::object::{Object, ObjectId, Policies};
 use crate::registry::{Info, RepositoryView};
 use crate::report::{ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
+use crate::source::git;
 
-use super::shared::Shared;
+use super::shared::{ResourcesError, Shared};
 use super::{live, snapshot};
 
 /// What stands for all workloads.
@@ -30,8 +31,12 @@ pub(super) async fn list(
     }
     let named = || workload.parse().map_err(|e| untyped(&format!("treating workload spec as ID: {e}")));
     let one: Option<ObjectId> = is_one.then(named).transpose()?;
-    let loaded = shared.resources().await.map_err(ApiError::from)?;
-    let in_git = snapshot::by_id(shared, &loaded);
+    // Until git is ready, images are listed without its filters, as in v1.
+    let in_git = match shared.resources().await {
+        Ok(loaded) => snapshot::by_id(shared, &loaded),
+        Err(ResourcesError::Repo(git::Error::Unconfigured | git::Error::NotReady(_))) => HashMap::new(),
+        Err(e) => return Err(e.into()),
+    };
     let workloads = match one {
         Some(id) => live::some(shared, &[id], &in_git).await.map(|found| found.into_values().collect()),
         None => live::all(shared, Some(namespace).filter(|n| !n.is_empty()), &in_git).await,

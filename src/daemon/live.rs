@@ -30,6 +30,18 @@ fn declaring(in_git: &InGit) -> impl Iterator<Item = (&ObjectId, &Gvk)> {
     others.filter(|(_, object)| declares(object)).map(|(id, object)| (id, object.gvk()))
 }
 
+/// A live workload that declares where its images are. One that cannot be read, perhaps because we may not, counts as not
+/// there, so that it does not hold up all others.
+async fn declared(shared: &Shared, kind: &Gvk, id: &ObjectId) -> Option<Workload> {
+    match shared.reads.get_workload_of(kind, id).await {
+        Ok(workload) => workload,
+        Err(e) => {
+            tracing::warn!(component = "cluster", workload = %id, err = %e, "left out: it cannot be read");
+            None
+        }
+    }
+}
+
 /// Those of the workloads that are live.
 ///
 /// # Errors
@@ -46,7 +58,7 @@ pub(super) async fn some(
     };
     found.retain(|workload| ids.contains(&workload.id));
     for (id, kind) in declaring(in_git).filter(|(id, _)| ids.contains(id)) {
-        found.extend(shared.reads.get_workload_of(kind, id).await?);
+        found.extend(declared(shared, kind, id).await);
     }
     Ok(found.into_iter().map(|workload| (workload.id.clone(), workload)).collect())
 }
@@ -63,7 +75,7 @@ pub(super) async fn all(
     let mut found = shared.reads.list_workloads(namespace).await?;
     let wanted = |id: &ObjectId| namespace.is_none() || id.namespace() == namespace;
     for (id, kind) in declaring(in_git).filter(|(id, _)| wanted(id)) {
-        found.extend(shared.reads.get_workload_of(kind, id).await?);
+        found.extend(declared(shared, kind, id).await);
     }
     Ok(found)
 }
@@ -77,7 +89,7 @@ pub(super) async fn image_users(shared: &Shared, in_git: &InGit) -> Result<Vec<I
     let mut users = shared.reads.list_image_users().await?;
     for (id, kind) in declaring(in_git) {
         let Some(namespace) = id.namespace() else { continue };
-        let workload = shared.reads.get_workload_of(kind, id).await?;
+        let workload = declared(shared, kind, id).await;
         users.extend(workload.map(|workload| ImageUser {
             workload,
             namespace: namespace.to_owned(),

@@ -1,13 +1,13 @@
 //! Releases as a decision on the head of the branch: what git has, what runs, and what registries offer
 //! (fluxd-v1 §6.2, §6.3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::generate::{Change, WorkloadChange};
 use crate::object::ObjectId;
-use crate::object::image::ImageRef;
+use crate::object::image::{CanonicalName, ImageRef};
 use crate::report::{JobResult, Update, Workload};
 use crate::update::{self, GitWorkload, ImageChange, Images, Release, ReleaseError, World};
 
@@ -34,8 +34,9 @@ pub(super) async fn decide(shared: &Shared, asked: &Update, snapshot: &Snapshot)
     let cluster = live::some(shared, &ids, &snapshot.objects).await.map_err(Failed::untyped)?;
     shared.metrics.release_stage("select_workloads", began.elapsed());
     let began = Instant::now();
-    ensure_known(shared, asked).await;
-    let images = images(shared, git.values(), cluster.values());
+    let used = used(git.values(), cluster.values());
+    ensure_known(shared, asked, &used).await;
+    let images = known(shared, used);
     shared.metrics.release_stage("lookup_images", began.elapsed());
     let world = World { git: &git, cluster: &cluster, images: &images };
     let wanted = match asked {
@@ -57,13 +58,17 @@ fn failed(e: ReleaseError) -> Failed {
     Failed { error, result: Box::new(result) }
 }
 
-/// An image that somebody names need not have been seen by the scan yet.
-async fn ensure_known(shared: &Shared, asked: &Update) {
+/// An image that somebody names need not have been seen by the scan yet. Of one that nothing uses, nothing is asked: nobody
+/// is to choose the hosts that we speak to, and perhaps log in at.
+async fn ensure_known(shared: &Shared, asked: &Update, used: &BTreeSet<CanonicalName>) {
     let Update::Image(release) = asked else { return };
     if release.image == ALL_LATEST {
         return;
     }
     let Ok(image) = release.image.parse::<ImageRef>() else { return };
+    if !used.contains(&image.canonical()) {
+        return;
+    }
     let tags: Vec<String> = Some(image.tag.clone()).filter(|tag| !tag.is_empty()).into_iter().collect();
     if let Err(e) = shared.registry.ensure(&image.canonical(), &tags).await {
         tracing::warn!(component = "sync-loop", image = %image.full(), err = %e, "looking for the image to release");
@@ -76,18 +81,23 @@ pub(super) fn images<'a>(
     git: impl Iterator<Item = &'a GitWorkload>,
     cluster: impl Iterator<Item = &'a Workload>,
 ) -> Images {
+    known(shared, used(git, cluster))
+}
+
+/// The repositories that git or the cluster names.
+fn used<'a>(
+    git: impl Iterator<Item = &'a GitWorkload>,
+    cluster: impl Iterator<Item = &'a Workload>,
+) -> BTreeSet<CanonicalName> {
     let of_git = git.flat_map(|w| &w.containers).filter_map(|c| Some(c.image.as_ref().ok()?.canonical()));
     let live = cluster.flat_map(|w| w.containers.iter().flatten());
     let of_cluster = live.filter_map(|c| Some(c.image.parse::<ImageRef>().ok()?.canonical()));
-    let mut images = Images::new();
-    for name in of_git.chain(of_cluster) {
-        if let std::collections::btree_map::Entry::Vacant(vacant) = images.entry(name)
-            && let Ok(view) = shared.registry.repository(vacant.key())
-        {
-            vacant.insert(view);
-        }
-    }
-    images
+    of_git.chain(of_cluster).collect()
+}
+
+fn known(shared: &Shared, names: BTreeSet<CanonicalName>) -> Images {
+    let view = |name| shared.registry.repository(&name).ok().map(|view| (name, view));
+    names.into_iter().filter_map(view).collect()
 }
 
 fn edits(snapshot: &Snapshot, changes: &[ImageChange]) -> Vec<WorkloadChange> {

@@ -69,6 +69,10 @@ impl<'a> Session<'a> {
 
     /// Lists all tags, page by page.
     pub(in super::super) async fn tags(&self, known: Option<&str>) -> Result<Listed, Error> {
+        self.list(known).await.map_err(|e| self.scrub(e, None))
+    }
+
+    async fn list(&self, known: Option<&str>) -> Result<Listed, Error> {
         let host = self.wire.host(&self.asker()).await?;
         let mut url = self.at(&host, "tags/list")?;
         let mut tags = Vec::new();
@@ -111,6 +115,12 @@ impl<'a> Session<'a> {
 
     /// Finds out what is behind a tag, down to the image's configuration.
     pub(in super::super) async fn describe(&self, tag: &str) -> Result<Described, Error> {
+        let mut described = self.look(tag).await.map_err(|e| self.scrub(e, None))?;
+        described.image = described.image.map_err(|reason| self.redact(reason, None));
+        Ok(described)
+    }
+
+    async fn look(&self, tag: &str) -> Result<Described, Error> {
         let (mut reference, mut pinned) = (tag.to_owned(), None);
         for _ in 0..DEPTH {
             let (manifest, digest) = self.manifest(&reference).await?;
@@ -203,18 +213,9 @@ impl<'a> Session<'a> {
         Err(Error::Protocol { url: self.name.to_string(), reason: "the credentials were refused".to_owned() })
     }
 
-    /// A registry may repeat in its message what it was sent, or what it knows.
+    /// A registry may repeat what it was sent, or what it knows: in its messages, and in all else that errors tell of.
     fn scrub(&self, error: Error, authorization: Option<&str>) -> Error {
-        let login = self.login.as_ref();
-        let encoded = login.map(|login| basic(login)[6..].to_owned());
-        let sent = authorization.and_then(|a| a.split_once(' ')).map(|(_, secret)| secret.to_owned());
-        let secrets: Vec<String> = login.map(|l| l.secret.clone()).into_iter().chain(encoded).chain(sent).collect();
-        let clean = |mut text: String| {
-            for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-                text = text.replace(secret.as_str(), "<redacted>");
-            }
-            text
-        };
+        let clean = |text: String| self.redact(text, authorization);
         match error {
             Error::Refused { status, code, text } => Error::Refused { status, code: clean(code), text: clean(text) },
             Error::TooManyRequests { text, retry_after } => Error::TooManyRequests { text: clean(text), retry_after },
@@ -222,8 +223,21 @@ impl<'a> Session<'a> {
             Error::TimedOut { url, after } => Error::TimedOut { url: clean(url), after },
             Error::Connection { url, reason } => Error::Connection { url: clean(url), reason: clean(reason) },
             Error::Protocol { url, reason } => Error::Protocol { url: clean(url), reason: clean(reason) },
+            Error::Digest { url, expected, found } => Error::Digest { url: clean(url), expected: clean(expected), found },
             other => other,
         }
+    }
+
+    /// A text without our login and without what was sent.
+    fn redact(&self, mut text: String, authorization: Option<&str>) -> String {
+        let login = self.login.as_ref();
+        let encoded = login.map(|login| basic(login)[6..].to_owned());
+        let sent = authorization.and_then(|a| a.split_once(' ')).map(|(_, secret)| secret.to_owned());
+        let secrets = login.map(|l| l.secret.clone()).into_iter().chain(encoded).chain(sent);
+        for secret in secrets.filter(|secret| !secret.is_empty()) {
+            text = text.replace(secret.as_str(), "<redacted>");
+        }
+        text
     }
 
     fn asker(&self) -> Asker<'_> {

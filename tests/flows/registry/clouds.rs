@@ -137,6 +137,32 @@ async fn ecr_is_used_with_the_machines_role_and_region() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_aws_refuses_does_not_cost_the_others_their_logins() {
+    let cloud = Cloud::start(ECR, "AWS", "ecr-password");
+    let answer = ecr_api("AKIAENV", None);
+    let api = Double::start(move |seen| match seen.body.contains("999999999999") {
+        true => Scripted::new(400, "{}"),
+        false => answer(seen),
+    });
+    let aws = Aws {
+        region: Some("eu-west-1".to_owned()),
+        access_key_id: Some("AKIAENV".to_owned()),
+        secret_access_key: Some("secret".to_owned()),
+        ecr_endpoint: Some(api.url()),
+        ..Aws::default()
+    };
+    let proxies = Proxies { https: Some(cloud.tunnel.url()), ..Proxies::default() };
+    let insecure_hosts = vec![ECR.to_owned(), "999999999999.dkr.ecr.eu-west-1.amazonaws.com".to_owned()];
+    let refused = name(&insecure_hosts[1], "shop/web");
+    let scan = Scan::of(Settings { proxies, insecure_hosts, ..with_aws(aws) }, &refused, "semver:*");
+    scan.failure(&refused).await;
+    let name = name(ECR, "shop/web");
+    scan.want(&name, want("semver:*"));
+    assert_eq!(scan.complete(&name, "semver:*").await.tags, ["1.0.0"]);
+    scan.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ecr_images_of_other_accounts_and_regions_are_not_scanned() {
     let cloud = Cloud::start(ECR, "AWS", "ecr-password");
     let only = |regions: &[&str], include: &[&str], exclude: &[&str]| {

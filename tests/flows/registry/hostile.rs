@@ -132,3 +132,66 @@ async fn credentials_are_not_taken_to_a_token_service_without_tls() {
     assert_eq!(thief.seen().len(), 0);
     scan.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_with_nothing_useful_behind_it_does_not_keep_the_others_from_being_chosen() {
+    let good = scripted_registry("shop/web", &[("1.0.0", image())]);
+    let double = Double::start(move |seen| match seen.path.as_str() {
+        "/v2/shop/web/tags/list" => Scripted::json(&json!({"tags": ["1.0.0", "signature", "lost", "hashed"]})),
+        "/v2/shop/web/manifests/signature" => {
+            Scripted::new(200, r#"{"mediaType":"application/vnd.example+json"}"#).header("Content-Type", "text/json")
+        }
+        "/v2/shop/web/manifests/lost" => Scripted::new(404, r#"{"errors":[{"code":"NOT_FOUND","message":"gone"}]}"#),
+        "/v2/shop/web/manifests/hashed" => {
+            let oci = "application/vnd.oci.image.manifest.v1+json";
+            Scripted::new(200, r#"{"config":{"digest":"sha512:00"}}"#).header("Content-Type", oci)
+        }
+        _ => good(seen),
+    });
+    let name = name(&double.host(), "shop/web");
+    let scan = Scan::of(settings(), &name, "glob:*");
+    let view = scan.complete(&name, "glob:*").await;
+    let reasons: Vec<_> = view.excluded.iter().map(|(tag, reason)| format!("{tag}: {reason}")).collect();
+    assert_eq!(
+        reasons,
+        [
+            "hashed: expected a digest of the form sha256:HEX",
+            "lost: manifest unknown",
+            "signature: unknown manifest type \"application/vnd.example+json\""
+        ]
+    );
+    scan.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_registry_repeats_of_a_login_is_not_told() {
+    let text = failure(settings(), |_| Scripted::new(302, "").header("Location", "ftp://hunter2/")).await;
+    assert!(!text.contains("hunter2"), "{text}");
+    let elsewhere = r#"<https://hunter2.example/v2/>; rel="next""#;
+    let text = failure(settings(), |_| Scripted::json(&json!({"tags": []})).header("Link", elsewhere)).await;
+    assert!(text.contains("is said to be at <redacted>.example"), "{text}");
+    let text = failure(settings(), |_| Scripted::json(&json!({"tags": "hunter2"}))).await;
+    assert!(text.ends_with("expected a JSON object with a list of tags"), "{text}");
+    let text = failure(settings(), |_| Scripted::new(302, "").header("Location", "/hunter2")).await;
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_is_pushed_after_it_was_asked_for_is_found_when_asked_for_again() {
+    let pushed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (is_there, old, new) = (
+        Arc::clone(&pushed),
+        scripted_registry("shop/web", &[("1.0.0", image())]),
+        scripted_registry("shop/web", &[("1.0.0", image()), ("2.0.0", image())]),
+    );
+    let double = Double::start(move |seen| {
+        if is_there.load(std::sync::atomic::Ordering::SeqCst) { new(seen) } else { old(seen) }
+    });
+    let (name, tags) = (name(&double.host(), "shop/web"), ["2.0.0".to_owned()]);
+    let registry = Registry::new(settings()).unwrap();
+    registry.ensure(&name, &tags).await.unwrap();
+    assert!(!registry.repository(&name).unwrap().images.contains_key("2.0.0"));
+    pushed.store(true, std::sync::atomic::Ordering::SeqCst);
+    registry.ensure(&name, &tags).await.unwrap();
+    assert!(registry.repository(&name).unwrap().images.contains_key("2.0.0"));
+}
