@@ -295,7 +295,11 @@ mod tests {
             ),
             (LIST, format!(r#"{{"manifests":[{other}]}}"#), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
             (OCI_INDEX, "{}".to_owned(), Ok(Manifest::Excluded(UNSUITABLE.to_owned()))),
-            (SCHEMA2, r#"{"config":{"digest":"../../x"}}"#.to_owned(), unfit("expected a digest of the form sha256:HEX")),
+            (
+                SCHEMA2,
+                r#"{"config":{"digest":"../../x"}}"#.to_owned(),
+                unfit("expected a digest of the form sha256:HEX"),
+            ),
             ("text/html", r#"{"mediaType":"text/x"}"#.to_owned(), unfit("unknown manifest type \"text/x\"")),
             ("text/html", "{}".to_owned(), Err("unknown manifest type \"text/html\"")),
             (OCI, "<html>".to_owned(), Err("expected a JSON manifest: expected value at line 1 column 1")),

@@ -345,8 +345,7 @@ mod tests {
         let names = (0..40).map(|n| at_host("dead.example.org", n)).chain([at_host("quay.io", 0)]);
         let mut plan = Plan::default();
         plan.want(Arc::new(names.map(|name| (name, Want::default())).collect()), POLL, |_| None);
-        let hosts: Vec<_> =
-            std::iter::from_fn(|| plan.next(at(0), |_, _| true)).map(|job| job.name.domain).collect();
+        let hosts: Vec<_> = std::iter::from_fn(|| plan.next(at(0), |_, _| true)).map(|job| job.name.domain).collect();
         assert_eq!((hosts.len(), hosts.last().map(String::as_str)), (OF_HOST + 1, Some("quay.io")));
     }
 

@@ -111,9 +111,8 @@ impl Store {
         let (added, changed) = (new.difference(&old).next().is_some(), old != new);
         if changed || validator != repository.record.validator {
             // a tag that was asked for before it was pushed is there now
-            let is_past = |(tag, entry): &(&String, &Entry)| {
-                !new.contains(tag) || (entry.is_absent() && !old.contains(tag))
-            };
+            let is_past =
+                |(tag, entry): &(&String, &Entry)| !new.contains(tag) || (entry.is_absent() && !old.contains(tag));
             let gone: Vec<String> = repository.entries.iter().filter(is_past).map(|(tag, _)| tag.clone()).collect();
             for tag in gone {
                 repository.entries.remove(&tag);

@@ -223,7 +223,9 @@ impl<'a> Session<'a> {
             Error::TimedOut { url, after } => Error::TimedOut { url: clean(url), after },
             Error::Connection { url, reason } => Error::Connection { url: clean(url), reason: clean(reason) },
             Error::Protocol { url, reason } => Error::Protocol { url: clean(url), reason: clean(reason) },
-            Error::Digest { url, expected, found } => Error::Digest { url: clean(url), expected: clean(expected), found },
+            Error::Digest { url, expected, found } => {
+                Error::Digest { url: clean(url), expected: clean(expected), found }
+            }
             other => other,
         }
     }

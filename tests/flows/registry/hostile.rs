@@ -184,9 +184,11 @@ async fn an_image_that_is_pushed_after_it_was_asked_for_is_found_when_asked_for_
         scripted_registry("shop/web", &[("1.0.0", image())]),
         scripted_registry("shop/web", &[("1.0.0", image()), ("2.0.0", image())]),
     );
-    let double = Double::start(move |seen| {
-        if is_there.load(std::sync::atomic::Ordering::SeqCst) { new(seen) } else { old(seen) }
-    });
+    let double = Double::start(
+        move |seen| {
+            if is_there.load(std::sync::atomic::Ordering::SeqCst) { new(seen) } else { old(seen) }
+        },
+    );
     let (name, tags) = (name(&double.host(), "shop/web"), ["2.0.0".to_owned()]);
     let registry = Registry::new(settings()).unwrap();
     registry.ensure(&name, &tags).await.unwrap();
