@@ -1,7 +1,8 @@
 //! Automation: looks now and then, and whenever registries have something new, whether automated workloads are due for
 //! newer images, and queues one job for all of them (fluxd-v1 §5.1, §6.6).
 //!
-//! What is due is decided again when the job runs. A look costs no request when nothing is automated.
+//! What is due is decided again when the job runs. A look costs no request when nothing is automated. While the daemon is
+//! paused it does not look, and what is queued waits; the end of the pause brings a look.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -37,6 +38,9 @@ pub(super) async fn run(shared: &Shared, stop: &Stop) -> Result<(), operator::Er
     let mut looker = Looker { shared, told: HashSet::new(), looked_at: None };
     let (mut images, mut commits) = (shared.registry.changes(), shared.repo.changes());
     loop {
+        if stop.or(shared.resumed()).await.is_none() {
+            return Ok(());
+        }
         // What comes while we look is news for the next look.
         images.mark_unchanged();
         commits.mark_unchanged();

@@ -100,6 +100,11 @@ async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Fai
     if !spec.update.is_execute() || is_idle(&spec.update, &result) {
         return Ok(Attempt::Done(done(String::new())));
     }
+    if job.is_automation() && shared.is_paused() {
+        // The end of the pause brings a new decision.
+        tracing::info!(component = "sync-loop", jobID = job.id, info = "paused; nothing is released by automation");
+        return Ok(Attempt::Done(JobResult::default()));
+    }
     match push(shared, &job.id, &spec, &result, (&snapshot.head, written)).await {
         Ok(revision) => {
             conclude(shared, &spec, &result, &revision);

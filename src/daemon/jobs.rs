@@ -35,6 +35,13 @@ pub(super) struct Job {
     pub(super) spec: UpdateSpec,
 }
 
+impl Job {
+    /// Whether no person asks for it.
+    pub(super) fn is_automation(&self) -> bool {
+        matches!(self.spec.update, Update::Auto(_))
+    }
+}
+
 /// Why a job failed, and what it came to nevertheless.
 #[derive(Debug)]
 pub(super) struct Failed {
@@ -80,6 +87,12 @@ fn status(state: JobState) -> JobStatus {
 }
 
 impl Inner {
+    /// Takes the first job out, or without automation the first of the others.
+    fn take(&mut self, without_automation: bool) -> Option<(Job, Instant)> {
+        let at = self.waiting.iter().position(|(job, _)| !(without_automation && job.is_automation()))?;
+        self.waiting.remove(at)
+    }
+
     /// Remembers where a job stands and tells it.
     fn set(&mut self, feed: &Feed, id: &str, fate: JobStatus) {
         feed.job(id, &fate);
@@ -117,13 +130,14 @@ impl JobLog {
         Ok(id)
     }
 
-    /// Waits for the next job, and tells how long it has waited; `None` once stopped.
-    pub(super) async fn next(&self, stop: &Stop) -> Option<(Job, Duration)> {
+    /// Waits for the next job, and tells how long it has waited; `None` once stopped. While automation `rests`, its jobs
+    /// keep their places and the others go past them. Nothing is lost when this is no longer waited for.
+    pub(super) async fn next(&self, rests: impl Fn() -> bool, stop: &Stop) -> Option<(Job, Duration)> {
         loop {
             if stop.is_stopped() {
                 return None;
             }
-            if let Some((job, since)) = self.lock().waiting.pop_front() {
+            if let Some((job, since)) = self.lock().take(rests()) {
                 return Some((job, since.elapsed()));
             }
             tokio::select! {
@@ -140,7 +154,7 @@ impl JobLog {
 
     /// Whether an automated release waits for its turn.
     pub(super) fn has_waiting_automation(&self) -> bool {
-        self.lock().waiting.iter().any(|(job, _)| matches!(job.spec.update, Update::Auto(_)))
+        self.lock().waiting.iter().any(|(job, _)| job.is_automation())
     }
 
     /// Notes that a job is at work.
@@ -176,6 +190,8 @@ impl JobLog {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
     use crate::report::Cause;
 
@@ -202,10 +218,25 @@ mod tests {
         let ids = [log.queue(sync()).unwrap(), log.queue(sync()).unwrap()];
         assert_eq!(log.waiting(), 2);
         for id in ids {
-            assert_eq!(log.next(&stop).await.unwrap().0.id, id);
+            assert_eq!(log.next(|| false, &stop).await.unwrap().0.id, id);
         }
         stop.stop();
-        assert!(log.next(&stop).await.is_none());
+        assert!(log.next(|| false, &stop).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn while_automation_rests_its_jobs_wait_and_those_of_people_go_past_them() {
+        let (log, stop) = (JobLog::default(), Stop::new());
+        let auto = || UpdateSpec { cause: Cause::default(), update: Update::Auto(Vec::new()) };
+        let ids = [auto(), sync(), auto(), sync()].map(|spec| log.queue(spec).unwrap());
+        for id in [&ids[1], &ids[3]] {
+            assert_eq!(log.next(|| true, &stop).await.unwrap().0.id, *id);
+        }
+        assert!(log.next(|| true, &stop).now_or_never().is_none(), "the others wait");
+        assert_eq!((log.waiting(), log.get(&ids[0]).unwrap().state), (2, JobState::Queued));
+        for id in [&ids[0], &ids[2]] {
+            assert_eq!(log.next(|| false, &stop).await.unwrap().0.id, *id);
+        }
     }
 
     #[test]

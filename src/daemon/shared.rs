@@ -113,6 +113,18 @@ impl Shared {
         }
     }
 
+    /// Whether somebody paused the daemon for incident work: then nothing is released that no person asks for.
+    pub(super) fn is_paused(&self) -> bool {
+        self.operator.get().is_some_and(operator::Handle::is_paused)
+    }
+
+    /// Waits for the end of a pause, if there is one.
+    pub(super) async fn resumed(&self) {
+        let Some(operator) = self.operator.get() else { return };
+        // The sender lives as long as the operator's handle, which is ours.
+        drop(operator.pauses().wait_for(Option::is_none).await);
+    }
+
     /// A function that writes a tree to a directory, for generators.
     pub(super) fn export(&self) -> Export {
         let repo = self.repo.clone();

@@ -1,7 +1,9 @@
 //! The worker that takes one job after another (fluxd-v1 §5.1, §6.7). It runs beside the sync loop: a job waits for other
 //! jobs, never for a sync.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
 
 use crate::operator;
 use crate::report::Update;
@@ -11,17 +13,38 @@ use super::jobs::{Ended, Failed, Job};
 use super::shared::Shared;
 use super::{commit, release, sync_job};
 
+/// Tells of pauses.
+type Pauses = watch::Receiver<Option<jiff::Timestamp>>;
+
 /// Works on queued jobs one at a time, until stopped.
 ///
 /// # Errors
 /// None: a job's failure is the job's.
 pub(super) async fn run(shared: &Shared, stop: &Stop) -> Result<(), operator::Error> {
-    while let Some((job, waited)) = shared.jobs.next(stop).await {
+    let mut pauses = shared.operator.get().map(operator::Handle::pauses);
+    while let Some((job, waited)) = next(shared, pauses.as_mut(), stop).await {
         shared.metrics.queued(waited);
         // How it ended is noted and told; nobody else waits for it here.
         drop(execute(shared, &job, &stop.during_drain()).await);
     }
     Ok(())
+}
+
+/// Waits for the next job. What automation queued rests during a pause, whose end is waited for too.
+async fn next(shared: &Shared, mut pauses: Option<&mut Pauses>, stop: &Stop) -> Option<(Job, Duration)> {
+    loop {
+        tokio::select! {
+            job = shared.jobs.next(|| shared.is_paused(), stop) => return job,
+            () = changed(pauses.as_deref_mut()) => {}
+        }
+    }
+}
+
+async fn changed(pauses: Option<&mut Pauses>) {
+    let Some(pauses) = pauses else { return std::future::pending().await };
+    if pauses.changed().await.is_err() {
+        std::future::pending().await
+    }
 }
 
 /// Does one job and notes how it ended.

@@ -1,6 +1,9 @@
 //! Wanted objects as the API server will know them: scope and namespace, key, mark and digest. What was worked out once is
 //! kept as long as the object and the knowledge of kinds are the same, so that a pass without changes costs next to nothing.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,6 +26,8 @@ pub(super) struct Resolver {
     known: HashMap<usize, Candidate>,
     input: Vec<usize>,
     output: Arc<Vec<Candidate>>,
+    /// The wanted definitions of kinds, by address: others' scopes rest on them.
+    definitions: Vec<usize>,
     homeless: HashSet<ObjectId>,
 }
 
@@ -35,6 +40,7 @@ impl Resolver {
             known: HashMap::new(),
             input: Vec::new(),
             output: Arc::default(),
+            definitions: Vec::new(),
             homeless: HashSet::new(),
         }
     }
@@ -57,6 +63,11 @@ impl Resolver {
         }
         if self.replace(objects, cluster) {
             return Arc::clone(&self.output);
+        }
+        let definitions: Vec<usize> = objects.iter().filter(|o| is_definition(o)).map(address).collect();
+        if definitions != self.definitions {
+            self.known.clear();
+            self.definitions = definitions;
         }
         let mut before = std::mem::take(&mut self.known);
         let mut scopes = None;
@@ -97,7 +108,7 @@ impl Resolver {
             let (Some(Candidate::Known(old)), Candidate::Known(new)) = (self.known.get(&self.input[at]), &fresh) else {
                 return false;
             };
-            let is_same = old.key == new.key && old.gvk == new.gvk && old.class == new.class;
+            let is_same = old.key == new.key && old.gvk == new.gvk && old.class == new.class && !new.is_definition();
             match self.output.binary_search_by(|other| order(other).cmp(&order(&fresh))) {
                 Ok(place) if is_same && matches!(self.output[place], Candidate::Known(_)) => {
                     found.push((at, place, fresh))
@@ -242,11 +253,14 @@ fn refuse_duplicates(all: &mut [Candidate]) {
     }
 }
 
+fn is_definition(object: &Object) -> bool {
+    !Target::class_of(&object.gvk().group, &object.gvk().kind).1
+}
+
 /// Scopes of the kinds that the wanted definitions will bring (fluxd-v1 §3.5).
 fn defined_scopes(objects: &[Arc<Object>]) -> HashMap<Gvk, bool> {
-    let is_definition = |o: &&Arc<Object>| !Target::class_of(&o.gvk().group, &o.gvk().kind).1;
     let mut scopes = HashMap::new();
-    for crd in objects.iter().filter(is_definition).map(|o| o.value()) {
+    for crd in objects.iter().filter(|o| is_definition(o)).map(|o| o.value()) {
         let text = |path: &str| crd.pointer(path).and_then(Value::as_str);
         let (Some(group), Some(kind)) = (text("/spec/group"), text("/spec/names/kind")) else { continue };
         let named = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();

@@ -83,12 +83,12 @@ fn fault(seed: u32, path: &str) -> Option<(u16, &'static str)> {
 }
 
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     deleted: BTreeSet<String>,
     faults: BTreeSet<String>,
 }
 
-fn client(seed: Option<u32>, seen: &Arc<Mutex<Seen>>) -> kube::Client {
+pub(super) fn client(seed: Option<u32>, seen: &Arc<Mutex<Seen>>) -> kube::Client {
     let seen = Arc::clone(seen);
     let service = tower::service_fn(move |request: Request<kube::client::Body>| {
         let (method, path) = (request.method().as_str(), request.uri().path());

@@ -24,7 +24,6 @@ pub(super) struct State {
     pub(super) errors: HashMap<ObjectId, String>,
     pub(super) held: Option<Held>,
     pub(super) approved: HashSet<Uid>,
-    pub(super) paused: Option<Timestamp>,
     pub(super) wanted_full: bool,
     pub(super) wanted: bool,
     pub(super) planners: Vec<Planner>,
@@ -38,6 +37,7 @@ pub(super) struct Shared {
     pub(super) wake: Notify,
     pub(super) meter: Meter,
     pub(super) passes: watch::Sender<u64>,
+    pub(super) paused: watch::Sender<Option<Timestamp>>,
 }
 
 /// A cheap handle of an operator.
@@ -57,6 +57,7 @@ impl Handle {
             wake: Notify::new(),
             meter: Meter::default(),
             passes: watch::Sender::new(0),
+            paused: watch::Sender::new(None),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -120,14 +121,13 @@ impl Handle {
 
     /// Starts no pass any more until resumed; a running one is finished.
     pub fn pause(&self) {
-        let mut state = lock(&self.shared.state);
-        state.paused = state.paused.or_else(|| Some(Timestamp::now()));
+        self.shared.paused.send_modify(|since| *since = since.or_else(|| Some(Timestamp::now())));
         self.shared.wake.notify_one();
     }
 
     /// Ends a pause and asks for a sync.
     pub fn resume(&self) {
-        lock(&self.shared.state).paused = None;
+        self.shared.paused.send_replace(None);
         self.request();
     }
 
@@ -138,7 +138,12 @@ impl Handle {
 
     /// Since when it is paused.
     pub fn paused_since(&self) -> Option<Timestamp> {
-        lock(&self.shared.state).paused
+        *self.shared.paused.borrow()
+    }
+
+    /// Tells when a pause begins and ends: since when it is paused.
+    pub fn pauses(&self) -> watch::Receiver<Option<Timestamp>> {
+        self.shared.paused.subscribe()
     }
 
     /// The error of an object at its last apply or delete; empty once it succeeds.

@@ -89,7 +89,7 @@ impl Triggers {
             if !planners.is_empty() {
                 return Next::Plan(planners);
             }
-            let may = self.leads() && lock(&shared.state).paused.is_none();
+            let may = self.leads() && shared.paused.borrow().is_none();
             if may && let Some(trigger) = self.due(shared) {
                 return Next::Whole(trigger);
             }
@@ -111,7 +111,7 @@ impl Triggers {
                     changed.keys
                 }
             };
-            if !self.leads() || lock(&shared.state).paused.is_some() {
+            if !self.leads() || shared.paused.borrow().is_some() {
                 // The pause (or the loss of leadership) came while we waited; its end brings a whole pass.
                 continue;
             }

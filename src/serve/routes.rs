@@ -112,7 +112,7 @@ routes! {
     GET "/api/fluxd/v1/progress", "Progress", [] [], Progress, "How far a running sync is.";
     GET "/api/fluxd/v1/deletes", "Deletes", [] [], Deletes, "Deletes that wait for an approval.";
     POST "/api/fluxd/v1/deletes/{digest}/approve", "ApproveDeletes", [] [], Approve, "Lets the held deletes of a digest through.";
-    POST "/api/fluxd/v1/pause", "Pause", [] [], Pause, "Starts no sync any more until resumed.";
+    POST "/api/fluxd/v1/pause", "Pause", [] [], Pause, "Starts no sync and no automated release any more until resumed.";
     POST "/api/fluxd/v1/resume", "Resume", [] [], Resume, "Ends a pause and syncs.";
     POST "/api/fluxd/v1/sync", "SyncNow", [] [], SyncNow, "Syncs what is known of git, without looking at the remote first.";
     GET "/api/fluxd/v1/openapi.json", "OpenAPI", [] [], OpenApi, "This document.";

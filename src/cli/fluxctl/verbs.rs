@@ -166,7 +166,7 @@ pub(super) static VERBS: &[Verb] = &[
     .with_examples(&["fluxctl list-workloads", "fluxctl list-workloads --all-namespaces -o wide"]),
     verb("lock", Action::Lock, "Forbid releases of a workload", ONE_POLICY)
         .with_examples(&["fluxctl lock --workload=default:deployment/web -m 'until Monday'"]),
-    verb("pause", Action::Pause, "Start no sync any more until resumed; drift is left alone too", ONLY_HELP),
+    verb("pause", Action::Pause, "Start no sync and no automated release until resumed; drift is left alone too", ONLY_HELP),
     verb("policy", Action::Policy, "Change the policies of a workload", POLICY)
         .with_more(
             "A tag filter is CONTAINER=PATTERN; the pattern is glob:..., semver:..., regexp:... or a glob without prefix, \

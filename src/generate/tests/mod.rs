@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::object::Digest;
 use crate::tree::{BlobId, Dir, Entry, Mode};
 
+mod difference;
 mod faults;
 mod loading;
 mod patching;

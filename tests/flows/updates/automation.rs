@@ -183,3 +183,40 @@ fn a_registry_that_asks_who_is_there_is_shown_the_service_accounts_secret() {
     let log = shop.fluxd.log().join("\n");
     assert!(!log.contains("pull-secret-canary"), "{log}");
 }
+
+#[test]
+fn while_paused_nothing_is_released_by_itself_and_people_release_all_the_same() {
+    let registry = registry(&["1.0", "1.1"]);
+    let automated = "        fluxcd.io/automated: 'true'\n        fluxcd.io/tag.main: semver:~1.1\n";
+    let files = [
+        ("web.yaml", web(&registry, "web", "1.1", automated)),
+        ("by-hand.yaml", web(&registry, "by-hand", "1.0", "        note: x\n")),
+    ];
+    let shop = Shop::open(&files, FLAGS);
+    shop.knows_tags("web", 2);
+    assert_eq!(shop.fluxd.post("/api/fluxd/v1/pause", "").map(|reply| reply.status), Some(200));
+    registry.push("web", "1.1.5", &made(3));
+    shop.has_new_image(&registry);
+    shop.knows_tags("web", 3);
+
+    // What people ask for is done, one after another: had automation queued anything, it would have come in between.
+    let host = registry.host();
+    let release = json!({"type": "image", "cause": {"Message": "", "User": ""}, "spec": {
+        "ServiceSpecs": [shop.id("by-hand")], "ImageSpec": format!("{host}/web:1.1"), "Kind": "execute", "Excludes": null,
+        "Force": false}});
+    assert_eq!(shop.job(&release)["StatusString"], "succeeded");
+    let automate = json!({"type": "policy", "cause": {"Message": "", "User": ""}, "spec": {
+        shop.id("by-hand"): {"add": {"automated": "true"}, "remove": {}}}});
+    assert_eq!(shop.job(&automate)["StatusString"], "succeeded");
+    let sync = json!({"type": "sync", "cause": {"Message": "", "User": ""}, "spec": {}});
+    assert_eq!(shop.job(&sync)["StatusString"], "succeeded");
+    assert_eq!(shop.commits(), 3);
+    assert_eq!(shop.message(), format!("Automated: {}\n\n", shop.id("by-hand")));
+
+    assert_eq!(shop.fluxd.post("/api/fluxd/v1/resume", "").map(|reply| reply.status), Some(200));
+    eventually("the automated release is pushed", || (shop.commits() == 4).then_some(()));
+    assert_eq!(shop.message(), format!("Auto-release {host}/web:1.1.5\n\n"));
+    for file in ["web.yaml", "by-hand.yaml"] {
+        assert!(shop.file(file).contains("/web:1.1.5   # by hand\n"), "{}", shop.file(file));
+    }
+}
