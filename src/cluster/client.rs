@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::live::Scope;
 use super::{Kinds, Live, Settings, Version};
@@ -36,6 +38,8 @@ struct Inner {
     settings: Settings,
     live: Live,
     kinds: Mutex<Arc<Kinds>>,
+    /// When the kinds were asked for last.
+    kinds_at: Mutex<Option<Instant>>,
     /// Where a watch may go on from: the version of the last whole list of a scope.
     positions: Mutex<HashMap<Scope, String>>,
     /// The version of the last list of each scope.
@@ -53,6 +57,7 @@ impl Cluster {
             settings,
             live: Live::default(),
             kinds: Mutex::default(),
+            kinds_at: Mutex::default(),
             positions: Mutex::default(),
             listed: Mutex::default(),
             wanted: watch::Sender::new(BTreeSet::new()),
@@ -81,12 +86,18 @@ impl Cluster {
     }
 
     pub(super) fn set_kinds(&self, kinds: Kinds) -> Arc<Kinds> {
+        *lock(&self.inner.kinds_at) = Some(Instant::now());
         let mut known = lock(&self.inner.kinds);
         // The same knowledge stays the same allocation: what others worked out from it stays valid.
         if **known != kinds {
             *known = Arc::new(kinds);
         }
         Arc::clone(&known)
+    }
+
+    /// How long ago the kinds were asked for; `None` before the first time.
+    pub(super) fn age_of_kinds(&self) -> Option<Duration> {
+        lock(&self.inner.kinds_at).map(|at| at.elapsed())
     }
 
     pub(super) fn set_position(&self, scope: &Scope, version: String) {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use serde::Deserialize;
@@ -15,6 +16,9 @@ use crate::object::Gvk;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+/// Age up to which a snapshot serves those who show what runs.
+const RECENT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     /// Takes a new snapshot of discovery.
@@ -35,6 +39,22 @@ impl Cluster {
             }
         }
         Ok(self.set_kinds(kinds))
+    }
+
+    /// A snapshot of discovery that is hardly older than the last definition of a kind that somebody installed. Where none
+    /// can be had, an older one serves.
+    ///
+    /// # Errors
+    /// When the API server does not answer, and never did.
+    pub async fn recent_kinds(&self, until: Instant) -> Result<Arc<Kinds>, RequestError> {
+        if self.age_of_kinds().is_some_and(|age| age < RECENT) {
+            return Ok(self.kinds());
+        }
+        match self.refresh_kinds(until).await {
+            Err(e) if self.kinds().is_empty() => Err(e),
+            Err(_) => Ok(self.kinds()),
+            kinds => kinds,
+        }
     }
 
     /// The older form: a list of groups and versions, whose kinds are asked for one by one.

@@ -130,7 +130,7 @@ impl Cluster {
             None if allowed.is_empty() => vec![None],
             None => self.namespaces(until).await?.into_iter().map(Some).collect(),
         };
-        let kinds = if self.kinds().is_empty() { self.refresh_kinds(until).await? } else { self.kinds() };
+        let kinds = self.recent_kinds(until).await?;
         let found = WORKLOADS.iter().filter_map(|(group, kind)| kinds.find(group, kind, "list"));
         let mut all = Vec::new();
         for kind in found {
@@ -155,7 +155,7 @@ impl Cluster {
         let Some(namespace) = id.namespace().filter(|n| allowed.is_empty() || allowed.iter().any(|a| a == n)) else {
             return Ok(None);
         };
-        let kinds = if self.kinds().is_empty() { self.refresh_kinds(until).await? } else { self.kinds() };
+        let kinds = self.recent_kinds(until).await?;
         let of_kind = WORKLOADS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(id.kind()));
         let Some(kind) = of_kind.and_then(|(group, kind)| kinds.find(group, kind, "list")) else { return Ok(None) };
         let key = Key {

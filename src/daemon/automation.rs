@@ -112,7 +112,8 @@ impl Looker<'_> {
         }
         let cluster = live::some(shared, &ids, &snapshot.objects).await;
         let cluster = cluster.map_err(|e| ApiError::untyped(e.to_string()))?;
-        let images = release::images(shared, git.values().filter(|w| ids.contains(&w.id)), cluster.values());
+        let of_git = ids.iter().filter_map(|id| git.get(id));
+        let images = release::images(shared, of_git, cluster.values());
         let decision = update::decide(&World { git: &git, cluster: &cluster, images: &images });
         self.tell(&decision.remarks);
         Ok(!decision.changes.is_empty())

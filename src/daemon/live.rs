@@ -1,7 +1,7 @@
 //! Live workloads: those of the five kinds, and those that git knows to be workloads because they declare where their images
 //! are (`images.fluxd.io/…`). The latter are asked for one by one: their kinds may be any.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::object::{Gvk, Object, ObjectId, workload};
@@ -56,6 +56,7 @@ pub(super) async fn some(
     } else {
         shared.reads.get_workloads(ids).await?
     };
+    let ids: HashSet<&ObjectId> = ids.iter().collect();
     found.retain(|workload| ids.contains(&workload.id));
     for (id, kind) in declaring(in_git).filter(|(id, _)| ids.contains(id)) {
         found.extend(declared(shared, kind, id).await);

@@ -144,14 +144,20 @@ impl Shared {
             self.state().loading.remove(revision);
             return Ok(loaded);
         }
-        let tree = self.repo.tree(revision).await.map_err(LoadError::Git)?;
-        let loaded = self.generator.load(&tree, &self.export(), rerun, stop).await.map_err(LoadError::Manifests)?;
-        let loaded = Arc::new(loaded);
+        let loaded = self.load_anew(revision, rerun, stop).await;
+        // After a failure too: revisions come and go as long as the process lives.
         let mut state = self.state();
-        state.loaded = Some((revision.clone(), Arc::clone(&loaded)));
         state.loading.remove(revision);
+        let loaded = loaded?;
+        state.loaded = Some((revision.clone(), Arc::clone(&loaded)));
         drop(state);
         Ok(loaded)
+    }
+
+    async fn load_anew(&self, revision: &Revision, rerun: bool, stop: &Stop) -> Result<Arc<Loaded>, LoadError> {
+        let tree = self.repo.tree(revision).await.map_err(LoadError::Git)?;
+        let loaded = self.generator.load(&tree, &self.export(), rerun, stop).await.map_err(LoadError::Manifests)?;
+        Ok(Arc::new(loaded))
     }
 
     /// The repository's address without password.

@@ -60,6 +60,10 @@ pub(super) async fn take(shared: &Shared, stop: &Stop) -> Result<Snapshot, ApiEr
         }
     }
     let tree = shared.repo.tree(&head).await.map_err(|e| untyped(&e))?;
+    // What has no namespace is called so only where its kind is known.
+    if let Err(e) = shared.reads.learn_kinds().await {
+        tracing::debug!(component = "sync-loop", err = %e, "the kinds of the cluster are not known");
+    }
     let loaded = shared.load(&head, false, stop).await.map_err(|e| match e {
         LoadError::Git(e) => untyped(&e),
         LoadError::Manifests(e) => words::unparseable(&e.to_string()),

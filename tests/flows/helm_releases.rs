@@ -2,7 +2,7 @@
 //! the HelmRelease is nobody's but its own. helm-operator is played by kubectl, with the annotation that it sets.
 
 use crate::rig::{ControlPlane, DockerRegistry, Fluxd, Image, Repo, eventually, source_root};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn release(namespace: &str, registry: &DockerRegistry) -> String {
     format!(
@@ -87,6 +87,63 @@ fn a_helm_release_is_automated_and_what_helm_operator_made_of_it_is_left_alone()
     }
     let managers = kept["metadata"]["managedFields"].to_string();
     assert!(!managers.contains("\"fluxd\""), "fluxd owns nothing of it: {managers}");
+}
+
+/// Images wherever they are in the values, as people wrote them.
+fn forms(namespace: &str, host: &str) -> String {
+    format!(
+        "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata:\n  name: forms\n  namespace: {namespace}\n  annotations:\n    \
+         repository.fluxcd.io/deep: app.parts.img   # mapped\n    registry.fluxcd.io/deep: app.parts.reg\n    \
+         tag.fluxcd.io/deep: app.parts.ver\n    fluxcd.io/tag.deep: semver:~1\nspec:\n  chart: {{repository: \
+         'https://charts.example.org', name: web, version: 1.0.0}}\n  values:\n    image: \"{host}/shop/web:1.0.0\" # whole\n    \
+         app:\n        parts: {{reg: '{host}', img: shop/web,   ver: \"1.0.0\"}}\n    worker:\n      image: {host}/shop/web\n      \
+         tag: 1.0.0   # apart\n"
+    )
+}
+
+#[test]
+fn images_of_a_helm_release_are_released_and_automated_wherever_its_values_have_them() {
+    let plane = ControlPlane::shared();
+    plane.apply(&std::fs::read_to_string(source_root().join("tests/data/helm/crd.yaml")).unwrap(), &[]);
+    plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd/helmreleases.helm.fluxcd.io"]);
+    let namespace = plane.namespace("helmforms");
+    let registry = DockerRegistry::start();
+    registry.push("shop/web", "1.0.0", &Image::made("2024-01-01T00:00:00Z"));
+    registry.push("shop/web", "1.1.0", &Image::made("2024-02-01T00:00:00Z"));
+    let repo = Repo::new();
+    let written = forms(&namespace, &registry.host());
+    repo.write("forms.yaml", &written).push("a release");
+    let insecure = format!("--registry-insecure-host={}", registry.host());
+    let mut fluxd = Fluxd::against(plane).git(&repo).args(&["--git-poll-interval=1s", &insecure]).start();
+    fluxd.wait_until_up();
+    eventually("the release is live", || plane.get(&namespace, "helmreleases.helm.fluxcd.io", "forms"));
+
+    let update = |spec: serde_json::Value| {
+        let reply = fluxd.post("/api/flux/v9/update-manifests", &spec.to_string()).expect("it answers");
+        let id = reply.json().as_str().expect("a job").to_owned();
+        eventually("the job ends", || {
+            let status = fluxd.get(&format!("/api/flux/v6/jobs?id={id}"))?.json();
+            matches!(status["StatusString"].as_str(), Some("succeeded" | "failed")).then_some(status)
+        })
+    };
+    let (id, cause) = (format!("{namespace}:helmrelease/forms"), json!({"Message": "", "User": ""}));
+    let image = format!("{}/shop/web:1.1.0", registry.host());
+    let spec = json!({"ServiceSpecs": [id], "ImageSpec": image, "Kind": "execute", "Excludes": null, "Force": false});
+    let status = update(json!({"type": "image", "cause": cause, "spec": spec}));
+    assert_eq!(status["StatusString"], "succeeded", "{status}");
+    let containers = status["Result"]["result"][&id]["PerContainer"].as_array().map(Vec::len);
+    assert_eq!(containers, Some(3), "{status}");
+    let moved = |tag: &str| written.replace("1.0.0", tag).replace(&format!("version: {tag}"), "version: 1.0.0");
+    assert_eq!(repo.remote_file("master", "forms.yaml"), moved("1.1.0"));
+
+    registry.push("shop/web", "1.2.0", &Image::made("2024-03-01T00:00:00Z"));
+    let status = update(json!({"type": "policy", "cause": cause, "spec": {&id: {"add": {"automated": "true"}, "remove": {}}}}));
+    assert_eq!(status["StatusString"], "succeeded", "{status}");
+    let change =
+        format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#, registry.host());
+    fluxd.post("/api/flux/v11/notify", &change).expect("it answers");
+    let want = moved("1.2.0").replace("semver:~1\n", "semver:~1\n    fluxcd.io/automated: 'true'\n");
+    eventually("all three are automated", || (repo.remote_file("master", "forms.yaml") == want).then_some(()));
 }
 
 /// The original lists nothing at all of a namespace with one such object in it.

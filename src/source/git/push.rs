@@ -139,7 +139,10 @@ impl Parcel<'_> {
             desk.is_plain = true;
             pushed = self.push(&moves, false).await;
         }
-        let Err(error) = pushed else { return Ok(self.settle(&moves).await?) };
+        let Err(error) = pushed else {
+            self.catch_up(&moves).await;
+            return Ok(());
+        };
         match judge(&error.to_string(), &self.branch) {
             Verdict::Declined => Err(PushError::Other(error)),
             Verdict::Race => {
@@ -178,6 +181,14 @@ impl Parcel<'_> {
         let names: Vec<&str> = moves.iter().map(|m| m.name.trim_start_matches("refs/heads/")).collect();
         let call = Call::new(prefix(self.inner, &names), args).cwd(self.mirror.path());
         self.git.run(call, &self.stop).await.map(drop)
+    }
+
+    /// What is on the remote has landed, whatever the mirror makes of it; the next fetch brings it too.
+    async fn catch_up(&self, moves: &[Move<'_>]) {
+        if let Err(error) = self.settle(moves).await {
+            self.inner.is_told.store(true, Ordering::Relaxed);
+            tracing::warn!(%error, "the commit is on the branch, but the mirror could not follow yet");
+        }
     }
 
     /// Moves the mirror's refs to where the remote's are now, which saves a fetch.
