@@ -137,7 +137,8 @@ fn images_of_a_helm_release_are_released_and_automated_wherever_its_values_have_
     assert_eq!(repo.remote_file("master", "forms.yaml"), moved("1.1.0"));
 
     registry.push("shop/web", "1.2.0", &Image::made("2024-03-01T00:00:00Z"));
-    let status = update(json!({"type": "policy", "cause": cause, "spec": {&id: {"add": {"automated": "true"}, "remove": {}}}}));
+    let status =
+        update(json!({"type": "policy", "cause": cause, "spec": {&id: {"add": {"automated": "true"}, "remove": {}}}}));
     assert_eq!(status["StatusString"], "succeeded", "{status}");
     let change =
         format!(r#"{{"Kind":"image","Source":{{"Name":{{"Domain":"{}","Image":"shop/web"}}}}}}"#, registry.host());
