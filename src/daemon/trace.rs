@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::object::ObjectId;
 use crate::operator::{Action, ObjectResult, Outcome, Step};
 use crate::report::{
-    ApiError, ApplyView, CommitView, FieldDiff, ObjectView, ObjectsView, TraceView, diff, field_owners,
+    ApiError, ApplyView, CommitView, FieldDiff, ObjectView, ObjectsView, TraceView, diff, diff_sealed, field_owners,
 };
 use crate::tree::Revision;
 
@@ -67,7 +67,7 @@ impl Handle {
         })
     }
 
-    /// What a step would change, values of Secrets masked.
+    /// What a step would change, values of Secrets and of encrypted files masked.
     ///
     /// # Errors
     /// When the API server cannot be read, or refuses the object.
@@ -79,6 +79,8 @@ impl Handle {
             return Ok(live.map(|live| diff(Some(&live), None)).unwrap_or_default());
         }
         let preview = reads.preview(&step.target).await.map_err(untyped)?;
+        let is_sealed = step.target.want.as_ref().is_some_and(|want| want.object.is_sealed());
+        let diff = if is_sealed { diff_sealed } else { diff };
         Ok(diff(preview.live.as_ref(), preview.after.as_ref()))
     }
 

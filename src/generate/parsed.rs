@@ -70,7 +70,11 @@ impl ParsedFiles {
         };
         let plain = plain.map_err(|e| unreadable(format!("failed to decrypt file: {e}")))?;
         let text = plain.as_deref().unwrap_or(&bytes);
-        let objects: Arc<[Arc<Object>]> = read_objects(text, &file.path.as_str().into(), false, &self.limits)?.into();
+        let mut objects = read_objects(text, &file.path.as_str().into(), false, &self.limits)?;
+        if plain.is_some() {
+            objects = objects.into_iter().map(|object| Arc::new(Arc::unwrap_or_clone(object).into_sealed())).collect();
+        }
+        let objects: Arc<[Arc<Object>]> = objects.into();
         self.keep(file, &objects);
         Ok(objects)
     }

@@ -79,6 +79,7 @@ pub struct Object {
     json: Box<[u8]>,
     digest: Digest,
     origin: Origin,
+    sealed: bool,
 }
 
 impl ObjectError {
@@ -126,7 +127,19 @@ impl Object {
             digest: Digest::of(&json),
             json,
             origin,
+            sealed: false,
         })
+    }
+
+    /// The same object, known to come from an encrypted file.
+    #[must_use]
+    pub fn into_sealed(self) -> Self {
+        Self { sealed: true, ..self }
+    }
+
+    /// Whether it comes from an encrypted file: its values are not for everybody who may see what would change.
+    pub fn is_sealed(&self) -> bool {
+        self.sealed
     }
 
     /// Group, version, kind.

@@ -22,14 +22,26 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// goes as a whole is one difference with an empty path.
 pub fn diff(before: Option<&Value>, after: Option<&Value>) -> Vec<FieldDiff> {
     let is_secret = [before, after].into_iter().flatten().any(is_secret);
+    let mut found = differences(before, after);
+    if is_secret {
+        found.iter_mut().for_each(mask);
+    }
+    found
+}
+
+/// The same for an object whose file is encrypted in git: which fields differ is told, and no value but of its metadata.
+pub fn diff_sealed(before: Option<&Value>, after: Option<&Value>) -> Vec<FieldDiff> {
+    let mut found = differences(before, after);
+    found.iter_mut().for_each(mask_all);
+    found
+}
+
+fn differences(before: Option<&Value>, after: Option<&Value>) -> Vec<FieldDiff> {
     let (before, after) = (before.map(cleaned), after.map(cleaned));
     let mut found = Vec::new();
     match (before, after) {
         (Some(before), Some(after)) => compare("", Some(&before), Some(&after), &mut found),
         (before, after) => found.push(FieldDiff { path: String::new(), before, after }),
-    }
-    if is_secret {
-        found.iter_mut().for_each(mask);
     }
     found
 }
@@ -108,6 +120,33 @@ fn mask(diff: &mut FieldDiff) {
                 value.get_mut(field).into_iter().for_each(|data| mask_values(data, word));
             }
         }
+    }
+}
+
+fn mask_all(diff: &mut FieldDiff) {
+    if diff.path.starts_with("/metadata/") {
+        return;
+    }
+    let word = if diff.before.is_some() { MASK_CHANGED } else { MASK };
+    for (side, word) in [(&mut diff.before, MASK), (&mut diff.after, word)] {
+        match side {
+            Some(Value::Object(whole)) if diff.path.is_empty() => {
+                let told = ["apiVersion", "kind", "metadata"];
+                let hidden = whole.iter_mut().filter(|(key, _)| !told.contains(&key.as_str()));
+                hidden.for_each(|(_, value)| mask_scalars(value, word));
+            }
+            Some(value) => mask_scalars(value, word),
+            None => {}
+        }
+    }
+}
+
+fn mask_scalars(value: &mut Value, word: &str) {
+    match value {
+        Value::Object(map) => map.values_mut().for_each(|value| mask_scalars(value, word)),
+        Value::Array(list) => list.iter_mut().for_each(|value| mask_scalars(value, word)),
+        Value::Null => {}
+        scalar => *scalar = word.into(),
     }
 }
 
@@ -214,6 +253,21 @@ mod tests {
             assert!(!text.contains("c2Vjc") && !text.contains("bmV3"), "{text}");
         }
         assert_eq!(shown(&old, &new)[0], ("/data/a".into(), Some(json!("***")), Some(json!("*** (changed)"))));
+    }
+
+    #[test]
+    fn of_an_encrypted_file_no_value_comes_out_whatever_its_kind() {
+        let config = |host: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": {"a": host}},
+            "data": {"host": host, "list": [host, {"deep": host}]}})
+        };
+        let fields: Vec<_> = diff_sealed(Some(&config("one")), Some(&config("two"))).into_iter().collect();
+        let told: Vec<_> = fields.iter().map(|d| (d.path.as_str(), d.after.clone())).collect();
+        assert!(told.contains(&("/data/host", Some(json!("*** (changed)")))), "{told:?}");
+        assert!(told.contains(&("/metadata/labels/a", Some(json!("two")))), "{told:?}");
+        let whole = diff_sealed(None, Some(&config("two")));
+        assert_eq!(whole[0].after.as_ref().unwrap()["data"], json!({"host": "***", "list": ["***", {"deep": "***"}]}));
+        assert_eq!(whole[0].after.as_ref().unwrap()["metadata"]["name"], "c");
     }
 
     #[test]

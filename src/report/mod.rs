@@ -18,7 +18,7 @@ mod workload;
 
 pub use change::{Change, decode_change};
 pub use decode::{decode_note, decode_update};
-pub use diff::{diff, field_owners};
+pub use diff::{diff, diff_sealed, field_owners};
 pub use error::{ApiError, ErrorKind};
 pub use event::{
     Detail, Event, EventCommit, Includes, PolicyEvent, Release, ResourceError, SyncReport, short as short_revision,

@@ -1,6 +1,7 @@
 //! Plans, objects, traces and events of a running daemon; no value of a Secret is in any of them.
 
 use super::News;
+use crate::flows::safety::sealed;
 use crate::rig::{ControlPlane, Fluxd, Repo, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -81,4 +82,33 @@ fn what_would_change_where_it_comes_from_and_what_happens_is_told_without_any_se
     for value in ["hunter2-old", "hunter2-new"] {
         assert!(!all.contains(value) && !all.contains(&STANDARD.encode(value)), "{value} is told");
     }
+}
+
+#[test]
+fn what_an_encrypted_file_would_change_is_told_without_its_values_whatever_the_kind() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.namespace("reads");
+    let config = |name: &str, note: &str| {
+        let meta = format!("metadata:\n  name: {name}\n  namespace: {namespace}\n");
+        format!("apiVersion: v1\nkind: ConfigMap\n{meta}data:\n  note: {note}\n")
+    };
+    let repo = Repo::new();
+    repo.write("plain.yaml", &config("plain", "old"));
+    repo.push("the shop opens");
+    let (encrypted, key) = sealed(&config("sealed", "hunter2-config"));
+    let flags = ["--sops", "--sync-interval=1h", "--git-poll-interval=1h"];
+    let mut fluxd = Fluxd::against(plane).git(&repo).args(&flags).env("SOPS_AGE_KEY", &key).start();
+    fluxd.wait_until_up();
+    eventually("the commit is synced", || (repo.remote_ref("flux-sync") == repo.remote_ref("master")).then_some(()));
+    assert_eq!(fluxd.post("/api/fluxd/v1/pause", "").map(|reply| reply.status), Some(200));
+    repo.write("sealed.yaml", &encrypted);
+    let second = repo.push("a sealed file");
+    fluxd.notify(&repo, &repo.url());
+    let plan = eventually("the plan is of the new commit", || {
+        let plan = json(&fluxd, "/api/fluxd/v1/plan?diff=true");
+        (plan["revision"] == second.trim()).then_some(plan)
+    });
+    let whole = &step(&plan, "configmap/sealed")["diff"][0]["after"];
+    assert_eq!((&whole["data"]["note"], &whole["metadata"]["name"]), (&"***".into(), &"sealed".into()), "{plan}");
+    assert!(!plan.to_string().contains("hunter2"), "{plan}");
 }

@@ -51,7 +51,7 @@ fn secret(namespace: &str, name: &str, fields: &str) -> String {
 }
 
 /// Encrypts with the real SOPS for a fresh key of age; gives the text and the key.
-fn sealed(text: &str) -> (String, String) {
+pub(super) fn sealed(text: &str) -> (String, String) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (plain, key) = (directory.path().join("sealed.yaml"), directory.path().join("key"));
     run(Command::new("age-keygen").arg("-o").arg(&key));
