@@ -19,6 +19,9 @@ const OURS: &str = "/api/fluxd/v1";
 const LIMIT: usize = 256 << 20;
 /// Bytes of a foreign error page that are shown.
 const SHOWN: usize = 2048;
+/// How long a connection that nobody uses is kept. The daemon closes it after ten seconds, and a question that is sent at
+/// that very moment would fail: waits between two questions are up to as long.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// How to reach a daemon.
 #[derive(Clone, Debug)]
@@ -73,6 +76,7 @@ impl Client {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(Duration::from_secs(20))
+            .pool_idle_timeout(IDLE)
             .build()
             .map_err(|e| bad(causes(&e)))?;
         Ok(Self { http, base, token: target.token, timeout: target.timeout })

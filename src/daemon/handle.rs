@@ -47,6 +47,11 @@ impl Handle {
         self.shared.operator.get()
     }
 
+    /// Why there is no new commit to sync, where the last look at the repository's mirror failed: signatures, for example.
+    pub fn head_error(&self) -> Option<String> {
+        self.shared.state().head_error.clone()
+    }
+
     /// Typed reads of the cluster.
     pub fn reads(&self) -> &operator::reads::Reads {
         &self.shared.reads

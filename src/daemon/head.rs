@@ -23,9 +23,11 @@ pub(super) async fn watch(shared: Arc<Shared>, stop: Stop) -> Result<(), operato
             }
         }
         changes.mark_unchanged();
-        if let Err(e) = follow(&shared).await {
+        let followed = follow(&shared).await;
+        if let Err(e) = &followed {
             tracing::error!(component = "sync-loop", url = %shared.safe_url(), "{e}");
         }
+        shared.state().head_error = followed.err().map(|e| e.to_string());
     }
 }
 

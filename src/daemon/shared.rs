@@ -65,6 +65,8 @@ pub(super) struct Shared {
 pub(super) struct State {
     /// The newest commit that may be synced; `None` before the first refresh.
     pub(super) head: Option<Revision>,
+    /// Why the last look at the mirror gave no commit that may be synced.
+    pub(super) head_error: Option<String>,
     /// What the running sync wants; an API read may have loaded another revision since.
     pub(super) wanted: Option<LoadedAt>,
     /// The last load.

@@ -98,15 +98,6 @@ impl ApiError {
         Self::new(ErrorKind::Malformed { offset }, error, help)
     }
 
-    /// Something of v1 that this release does not do.
-    pub fn not_built(what: &str) -> Self {
-        let error = format!("{what} is not available in this release of fluxd");
-        let help = format!(
-            "Error: {error}\n\nThe daemon keeps the cluster equal to git; this request needs a part it lacks.\n"
-        );
-        Self::new(ErrorKind::User, error, help)
-    }
-
     /// The job that nobody knows (fluxd-v1 §6.7).
     pub fn unknown_job(id: &str) -> Self {
         let help = format!(

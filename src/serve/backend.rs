@@ -19,6 +19,17 @@ fn running(handle: &Handle) -> Result<&operator::Handle, ApiError> {
     handle.operator().ok_or_else(|| ApiError::server("the sync loop does not run", help))
 }
 
+/// Why there is no plan; before the first commit that may be synced, why there is none.
+fn no_plan(handle: &Handle, e: &operator::Error) -> ApiError {
+    let early = matches!(e, operator::Error::NotReady(_));
+    let cause = handle.head_error().filter(|_| early).unwrap_or_else(|| e.to_string());
+    let help = format!(
+        "No plan can be made\n\nWhat the cluster should hold, or what it holds, could not be read:\n\n    {cause}\n\n\
+         Mend what the error names, then ask again.\n"
+    );
+    ApiError::user(cause, help)
+}
+
 impl Api for Handle {
     async fn ping(&self) -> Result<(), ApiError> {
         Self::ping(self).await
@@ -82,7 +93,7 @@ impl Api for Handle {
     }
 
     async fn fresh_plan(&self) -> Result<Arc<Plan>, ApiError> {
-        running(self)?.plan().await.map_err(|e| ApiError::untyped(e.to_string()))
+        running(self)?.plan().await.map_err(|e| no_plan(self, &e))
     }
 
     async fn diff(&self, step: &Step) -> Result<Vec<FieldDiff>, ApiError> {
@@ -114,7 +125,7 @@ impl Api for Handle {
     }
 
     fn last_error(&self) -> Option<String> {
-        self.operator()?.last_error()
+        self.head_error().or_else(|| self.operator()?.last_error())
     }
 
     fn progress(&self) -> Progress {

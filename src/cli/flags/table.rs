@@ -152,7 +152,13 @@ pub(super) static FLAGS: &[Flag] = &[
     flag(Images, "registry-rps", Float, "50", "requests per second to one registry"),
     flag(Images, "registry-burst", Int, "10", "requests to one registry at once"),
     flag(Images, "registry-trace", Bool, "false", "log every request to a registry"),
-    flag(Images, "registry-insecure-host", List, "", "registries whose certificates are not verified"),
+    flag(
+        Images,
+        "registry-insecure-host",
+        List,
+        "",
+        "registries whose certificates are not verified, and that may speak plain HTTP",
+    ),
     flag(Images, "registry-exclude-image", List, "k8s.gcr.io/*", "globs of images never looked for"),
     flag(Images, "registry-include-image", List, "", "look only for images that match these globs"),
     flag(

@@ -97,7 +97,7 @@ fn of_version(daemon: &str) -> Point {
 
 fn of_git(git: &GitConfig) -> Point {
     let (url, branch) = (&git.remote.url, &git.remote.branch);
-    let found = format!("{url} branch {branch}: {} {}", git.status, git.errors);
+    let found = format!("{url} branch {branch} is {}: {}", git.status, git.errors);
     match git.status.as_str() {
         "ready" => good("git", format!("{url} branch {branch} is ready")),
         "unconfigured" => bad("git", "no repository is configured", "Start the daemon with --git-url."),
@@ -109,14 +109,18 @@ fn of_git(git: &GitConfig) -> Point {
             found,
             "The daemon cannot write: give its deploy key write access, or start it with --git-readonly.",
         ),
-        _ => warning("git", found, "The first clone may take a while; look again."),
+        _ if git.errors.is_empty() => warning("git", found, "The first clone may take a while; look again."),
+        _ => bad("git", found, "Mend what the error names; the daemon tries again by itself."),
     }
 }
 
-/// Whether workloads can be read, which needs rights that a narrowed role may lack.
+/// Whether workloads can be read, which needs rights that a narrowed role may lack, and files in git that load.
 async fn permissions(client: &Connection) -> Point {
     match client.workloads("").await {
         Ok(list) => good("permissions", format!("{} workloads can be read", list.items.len())),
+        Err(ClientError::Api { help, error, .. }) if help.starts_with("Unable to parse files") => {
+            bad("manifests", error, "Mend the file that the error names; nothing is synced until then.")
+        }
         Err(error) => {
             bad("permissions", error.to_string(), "Give the daemon's service account the rights that the error names.")
         }

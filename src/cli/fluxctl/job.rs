@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::problem::Problem;
 use super::session::{Connection, Session};
 use super::terminal::{out, tell};
@@ -55,7 +57,22 @@ pub(super) async fn wait_until_applied(
     revision: &str,
 ) -> Result<(), ClientError> {
     let waiting = client.applied(revision, session.globals.timeout);
-    session.screen.watched(waiting, || async { client.progress().await }).await
+    let applied = session.screen.watched(waiting, || async { client.progress().await }).await;
+    if matches!(applied, Err(ClientError::Timeout { .. }))
+        && let Some(reason) = hindrance(&client.status().await.unwrap_or_default())
+    {
+        tell(&format!("Warning: {reason}"));
+    }
+    applied
+}
+
+/// Why nothing is applied, as far as the daemon's status tells; v1's tells nothing.
+fn hindrance(status: &Value) -> Option<String> {
+    let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let Some(since) = text("/pausedSince") {
+        return Some(format!("syncs are paused since {since}; fluxctl resume ends that."));
+    }
+    text("/error").map(|error| format!("the last sync failed: {error}"))
 }
 
 /// The first seven characters, as git and v1 show revisions.
@@ -66,4 +83,21 @@ pub(super) fn short(revision: &str) -> &str {
 /// The workloads that were changed.
 pub(super) fn changed(result: &BTreeMap<String, WorkloadResult>) -> Vec<String> {
     result.iter().filter(|(_, one)| one.status == "success").map(|(id, _)| id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::hindrance;
+
+    #[test]
+    fn what_keeps_a_commit_from_being_applied_is_named() {
+        let of = |status| hindrance(&status);
+        assert_eq!(of(json!({})), None);
+        assert_eq!(of(json!({"pausedSince": null, "error": null})), None);
+        assert_eq!(of(json!({"error": "a.yaml:3: broken"})).unwrap(), "the last sync failed: a.yaml:3: broken");
+        let paused = of(json!({"pausedSince": "2026-01-01T00:00:00Z", "error": "e"})).unwrap();
+        assert!(paused.contains("fluxctl resume"), "{paused}");
+    }
 }

@@ -108,8 +108,7 @@ async fn choose(
     let results = plan.result.as_ref().unwrap_or(&none);
     let menu = Menu::new(results, job::verbosity(session));
     if menu.is_empty() {
-        out(&show::results(results, job::verbosity(session)))?;
-        tell("Nothing to do");
+        tell("No changes found.");
         return Ok(None);
     }
     let chosen =

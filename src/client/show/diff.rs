@@ -8,6 +8,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::Paint;
+use crate::object::yaml;
 use crate::report::{FieldDiff, HeldView, PlanView, StepView};
 
 /// Lines around a change in a text of several lines.
@@ -120,6 +121,8 @@ fn field_lines(text: &mut String, kind: &str, field: &FieldDiff, paint: Paint) {
             writeln!(text, "    {} {}:", paint.changed("~"), field.path).unwrap_or_default();
             return line_diff(text, before, after, paint);
         }
+        (None, Some(object)) if field.path.is_empty() => return whole(text, object, |line| paint.added(line), '+'),
+        (Some(object), None) if field.path.is_empty() => return whole(text, object, |line| paint.removed(line), '-'),
         (None, Some(after)) => (paint.added("+"), paint.added(&one_line(after))),
         (Some(before), None) => (paint.removed("-"), paint.removed(&one_line(before))),
         (Some(before), Some(after)) => {
@@ -129,6 +132,13 @@ fn field_lines(text: &mut String, kind: &str, field: &FieldDiff, paint: Paint) {
         (None, None) => return,
     };
     writeln!(text, "    {sign} {}: {values}", field.path).unwrap_or_default();
+}
+
+/// An object that comes or goes, as YAML.
+fn whole(text: &mut String, object: &Value, paint: impl Fn(&str) -> String, sign: char) {
+    for line in yaml::write(object).lines() {
+        writeln!(text, "    {}", paint(&format!("{sign} {line}"))).unwrap_or_default();
+    }
 }
 
 fn line_diff(text: &mut String, before: &str, after: &str, paint: Paint) {
@@ -174,8 +184,8 @@ fn masked<'v>(kind: &str, path: &str, value: &'v Value) -> Cow<'v, Value> {
 
 /// Deletes that wait, and how they are let through.
 fn held_lines(text: &mut String, held: &HeldView, paint: Paint) {
-    let head = format!("\n{} deletes are held: {}.", held.deletes.len(), held.reason);
-    writeln!(text, "{}", paint.changed(&head)).unwrap_or_default();
+    let head = format!("{} deletes are held: {}.", held.deletes.len(), held.reason);
+    writeln!(text, "\n{}", paint.changed(&head)).unwrap_or_default();
     for delete in &held.deletes {
         writeln!(text, "  - {} ({})", delete.id, delete.reason).unwrap_or_default();
     }
@@ -217,7 +227,9 @@ mod tests {
 ~ s:secret/k (changed)
     ~ /data/token: *** -> \"*** (changed)\"
     + /data: {\"a\":\"***\"}
-    + : {\"kind\":\"Secret\",\"stringData\":{\"b\":\"***\"}}
+    + kind: Secret
+    + stringData:
+    +   b: '***'
 ! s:service/old (more deletes than the budget allows)
 - s:service/gone
 

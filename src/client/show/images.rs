@@ -17,7 +17,7 @@ pub fn images(list: &[&WorkloadImages], limit: usize, table: Table) -> String {
     }
     for workload in sorted {
         if workload.containers.is_empty() {
-            writeln!(text, "{}\t\t\t", workload.id).unwrap_or_default();
+            writeln!(text, "{}\t\t\t{}", workload.id, if table.wide { "\t\t\t" } else { "" }).unwrap_or_default();
         }
         for (at, container) in workload.containers.iter().enumerate() {
             let id = if at == 0 { workload.id.as_str() } else { "" };
@@ -50,26 +50,31 @@ fn container_rows(text: &mut String, id: &str, container: &ImageContainer, (limi
             Some(own) if own < at => "    ",
             _ => "|   ",
         };
-        image_row(text, sign, image);
+        image_row(text, (sign, image), wide);
     }
     match running {
         Some(at) if at >= shown => {
             let left_out = at - shown;
             if left_out > 0 {
-                writeln!(text, "\t\t: ({left_out} image(s) omitted)\t").unwrap_or_default();
+                row(text, &format!(": ({left_out} image(s) omitted)"), "", wide);
             }
-            image_row(text, "'-> ", &container.available[at]);
+            image_row(text, ("'-> ", &container.available[at]), wide);
         }
         Some(_) => {}
         None => {
             let tag = if tag.is_empty() { "(untagged)" } else { &tag };
-            writeln!(text, "\t\t'-> {tag}\t?").unwrap_or_default();
+            row(text, &format!("'-> {tag}"), "?", wide);
         }
     }
 }
 
-fn image_row(text: &mut String, sign: &str, image: &Image) {
-    writeln!(text, "\t\t{sign}{}\t{}", image.tag(), image.created()).unwrap_or_default();
+fn image_row(text: &mut String, (sign, image): (&str, &Image), wide: bool) {
+    row(text, &format!("{sign}{}", image.tag()), &image.created(), wide);
+}
+
+/// A line below a container's; the wide table's further cells are empty, so that its columns stay aligned.
+fn row(text: &mut String, tag: &str, created: &str, wide: bool) {
+    writeln!(text, "\t\t{tag}\t{created}{}", if wide { "\t\t\t" } else { "" }).unwrap_or_default();
 }
 
 #[cfg(test)]
@@ -95,6 +100,17 @@ s:deployment/w  c  x
                    '-> 3                   
 ";
         assert_eq!(shown("x:3", SIX, 1), expected);
+    }
+
+    #[test]
+    fn the_columns_of_the_wide_table_are_aligned_over_all_lines() {
+        let text = format!(
+            r#"{{"ID":"s:deployment/w","Containers":[{{"Name":"a","Current":{{"ID":"x:5"}},"Available":[{SIX}]}},{{"Name":"b","Current":{{"ID":"y:1"}}}}]}}"#
+        );
+        let workload: WorkloadImages = serde_json::from_str(&text).unwrap();
+        let shown = images(&[&workload], 1, Table { headers: true, wide: true });
+        let next = shown.find("NEXT").unwrap();
+        assert!(shown.lines().all(|line| line.chars().count() >= next), "{shown}");
     }
 
     #[test]
