@@ -34,6 +34,8 @@ pub(super) enum Urgency {
     ListOther,
     /// Something known is looked at again.
     Refresh,
+    /// What a filter admits by which nothing is chosen unless somebody asks.
+    Offer,
     /// Only lists of images show it.
     Background,
 }

@@ -142,7 +142,7 @@ impl Inner {
             // the others of this chunk are asked again when the host may be
             self.put_off(&job.name, tags);
         }
-        Ended { list_due: None, news: news && job.urgency != Urgency::Background }
+        Ended { list_due: None, news: news && job.urgency < Urgency::Offer }
     }
 
     /// Finds out about one tag, or that it still is what it was. Returns whether something new is known.

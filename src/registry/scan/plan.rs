@@ -210,9 +210,12 @@ impl Item {
             if list_is_due {
                 return Some((list(), Task::List));
             }
-            let known = [&self.agenda.refresh, &self.agenda.decide, &self.agenda.offer];
+            let known = [&self.agenda.refresh, &self.agenda.decide];
             if let Some(tags) = known.into_iter().find(|tags| !tags.is_empty()) {
                 return Some((hurried(Urgency::Refresh), chunk(tags, CHUNK)));
+            }
+            if !self.agenda.offer.is_empty() {
+                return Some((Urgency::Offer, chunk(&self.agenda.offer, CHUNK)));
             }
         }
         let idle = self.busy == [false; 2] && !self.agenda.rest.is_empty();
@@ -347,6 +350,20 @@ mod tests {
         plan.want(Arc::new(names.map(|name| (name, Want::default())).collect()), POLL, |_| None);
         let hosts: Vec<_> = std::iter::from_fn(|| plan.next(at(0), |_, _| true)).map(|job| job.name.domain).collect();
         assert_eq!((hosts.len(), hosts.last().map(String::as_str)), (OF_HOST + 1, Some("quay.io")));
+    }
+
+    #[test]
+    fn what_nothing_waits_for_is_asked_after_all_that_something_does() {
+        let mut plan = plan(&[("a", true), ("b", true)]);
+        assert_eq!(next(&mut plan, 0), list("a", Urgency::List));
+        done(&mut plan, "a", Urgency::List, Some(60));
+        let agenda = Agenda { refresh: strings(&["1"]), offer: strings(&["2"]), ..Agenda::default() };
+        plan.set_agenda(&name("a"), agenda, None);
+        assert_eq!(next(&mut plan, 0), list("b", Urgency::List));
+        assert_eq!(next(&mut plan, 0), fetch("a", Urgency::Refresh, &["1"]));
+        done(&mut plan, "a", Urgency::Refresh, None);
+        plan.set_agenda(&name("a"), Agenda { offer: strings(&["2"]), ..Agenda::default() }, None);
+        assert_eq!(next(&mut plan, 0), fetch("a", Urgency::Offer, &["2"]));
     }
 
     #[test]
