@@ -208,6 +208,8 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     tasks.spawn("watchdog", watchdog::run(operator.handle(), probes.clone(), bound, token()));
     if let Some(upstream) = settings.upstream {
         connect_upstream(Upstream::new(upstream, handle.clone()), leader.clone(), tasks, stop);
+    } else {
+        tracing::info!(upstream = "no upstream URL given");
     }
     let (api, address) = (handle.clone(), settings.serve);
     tasks.spawn(HTTP, async move {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::object::image::ImageRef;
 use crate::operator;
 use crate::report::{ApiError, Cause, Update, UpdateSpec};
 use crate::runtime::Stop;
@@ -75,6 +76,11 @@ async fn settle(images: &mut tokio::sync::watch::Receiver<u64>) {
     while let Ok(Ok(())) = tokio::time::timeout_at(end.min(Instant::now() + QUIET), images.changed()).await {}
 }
 
+/// An image's name as it is spelled, without tag and digest.
+fn repository(image: &str) -> String {
+    image.parse::<ImageRef>().map_or_else(|_| image.to_owned(), |image| image.with_tag("").with_digest(None).full())
+}
+
 struct Looker<'a> {
     shared: &'a Shared,
     /// Warnings of the last look, which are not told again.
@@ -103,6 +109,7 @@ impl Looker<'_> {
     async fn due(&mut self) -> Result<bool, ApiError> {
         let shared = self.shared;
         let snapshot = snapshot::take(shared, &Stop::new()).await?;
+        tracing::info!(component = "sync-loop", msg = "polling for new images for automated workloads");
         self.looked_at = Some(snapshot.head.clone());
         let git = snapshot.workloads();
         let ids = update::automated(&git);
@@ -126,7 +133,7 @@ impl Looker<'_> {
             let Remark { workload, container, current, pattern, verdict } = remark;
             match verdict {
                 Verdict::Update { new, reason } => tracing::info!(
-                    component = "sync-loop", %workload, container, repo = current, pattern, current, info = %verdict, new, reason
+                    component = "sync-loop", %workload, container, repo = repository(current), pattern, current, info = %verdict, new, reason
                 ),
                 _ => {
                     let text = format!("{workload} {container} {current} {pattern} {verdict}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 
-use crate::generate::{Updated, Working, WorkloadChange};
+use crate::generate::{UpdateError, Updated, Working, WorkloadChange};
 use crate::report::{ApiError, Detail, Event, JobResult, Note, ResultSet, Update, UpdateSpec, decode_note, go_json};
 use crate::runtime::{Backoff, Stop};
 use crate::source::git::{NewCommit, PushError};
@@ -79,15 +79,18 @@ pub(super) async fn landed(shared: &Shared, id: &str) -> Option<JobResult> {
 async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Failed> {
     let snapshot = snapshot::take(shared, stop).await?;
     let decision = match &job.spec.update {
-        Update::Policy(updates) => policies::decide(updates, &snapshot).map_err(|error| {
-            let result = JobResult { spec: Some(job.spec.clone()), ..JobResult::default() };
-            Failed { error, result: Box::new(result) }
+        Update::Policy(updates) => policies::decide(updates, &snapshot).map_err(|mut failed| {
+            failed.result.spec = Some(job.spec.clone());
+            failed
         })?,
         _ => release::decide(shared, &job.spec.update, &snapshot).await?,
     };
+    if matches!(decision.outcome, Outcome::Release(..)) {
+        words::log_release(&job.id, &decision.update, decision.changes.len());
+    }
     let spec = UpdateSpec { cause: job.spec.cause.clone(), update: decision.update };
     let began = Instant::now();
-    let written = write(shared, &snapshot, &decision.changes, stop).await?;
+    let written = write(shared, &snapshot, &decision.changes, stop).await.map_err(|e| unwritten(&spec, &e))?;
     shared.metrics.release_stage("write_changes", began.elapsed());
     let result = match decision.outcome {
         Outcome::Policies(plan) => plan.results(&written.changed),
@@ -96,7 +99,8 @@ async fn attempt(shared: &Shared, job: &Job, stop: &Stop) -> Result<Attempt, Fai
             results
         }
     };
-    let done = |revision: String| JobResult { revision, spec: Some(spec.clone()), result: Some(result.clone()) };
+    let told = || Some(result.clone()).filter(|result| !result.0.is_empty());
+    let done = |revision: String| JobResult { revision, spec: Some(spec.clone()), result: told() };
     if !spec.update.is_execute() || is_idle(&spec.update, &result) {
         return Ok(Attempt::Done(done(String::new())));
     }
@@ -135,15 +139,26 @@ async fn write(
     snapshot: &Snapshot,
     changes: &[WorkloadChange],
     stop: &Stop,
-) -> Result<Updated, ApiError> {
+) -> Result<Updated, UpdateError> {
     let repo = shared.repo.clone();
     let collect = Arc::new(move |tree: Tree, dir: PathBuf| {
         let repo = repo.clone();
         async move { repo.collect(&tree, &dir).await.map_err(|e| e.to_string()) }.boxed()
     });
     let working = Working { export: shared.export(), collect };
-    let updated = shared.generator.update(&snapshot.tree, changes, &working, stop).await;
-    updated.map_err(|e| words::release_failed(&format!("applying changes: {e}")))
+    shared.generator.update(&snapshot.tree, changes, &working, stop).await
+}
+
+/// What is told of files that could not be changed: for policies the bare reason and the object, as in v1.
+fn unwritten(spec: &UpdateSpec, error: &UpdateError) -> Failed {
+    match (&spec.update, error) {
+        (Update::Policy(_), UpdateError::Workload { id, reason, .. }) => {
+            let result = Some(update::policies_failed(id, reason));
+            let result = JobResult { revision: String::new(), spec: Some(spec.clone()), result };
+            Failed { error: ApiError::untyped(reason.clone()), result: Box::new(result) }
+        }
+        _ => words::release_failed(&format!("applying changes: {error}")).into(),
+    }
 }
 
 /// Looks whether the files say what was meant (fluxd-v1 §6.4).

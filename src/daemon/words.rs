@@ -1,12 +1,25 @@
 //! The daemon's own log lines and help texts, with the keys that users of Flux v1 search for (fluxd-v1 §10.3).
 
 use crate::operator::{Done, Outcome, SkipReason};
-use crate::report::ApiError;
+use crate::report::{ApiError, Update};
 use crate::tree::Revision;
 
 pub(super) fn log_trying(old: Option<&Revision>, new: &Revision) {
     let old = old.map(ToString::to_string).unwrap_or_default();
     tracing::info!(component = "daemon", old, new = %new, "trying to sync git changes to the cluster");
+}
+
+/// How many workloads a release changes.
+pub(super) fn log_release(job: &str, update: &Update, updates: usize) {
+    if update.is_plan() {
+        tracing::info!(component = "daemon", r#type = "release", updates);
+    } else {
+        tracing::info!(component = "sync-loop", jobID = job, r#type = "release", updates);
+    }
+    if updates == 0 {
+        let exit = "no images to update for services given";
+        tracing::info!(component = "sync-loop", jobID = job, r#type = "release", exit);
+    }
 }
 
 /// How many objects are as wanted, and how many failed.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::gojson::{DecodeError, Fields, first_value, wrong_type};
 use super::update::{
-    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
+    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet, PolicyUpdate, ResultSet, Update,
     UpdateSpec, WorkloadResult,
 };
 use crate::object::image::ImageRef;
@@ -25,7 +25,8 @@ enum Images {
 /// Reads the body of `update-manifests`.
 ///
 /// # Errors
-/// On a wrong type, an unknown `type`, an unreadable identity, or in a containers release an unreadable image.
+/// On a wrong type, an unknown `type`, an unreadable identity (of `ServiceSpecs` the job tells, as in v1), or in a containers release an unreadable
+/// image.
 pub fn decode_update(value: &Value) -> Result<UpdateSpec, DecodeError> {
     read_spec(value, Images::Checked)
 }
@@ -55,7 +56,7 @@ fn read_spec(value: &Value, images: Images) -> Result<UpdateSpec, DecodeError> {
     }
     let spec = top.fields("spec")?;
     let update = match kind.as_str() {
-        "image" => Update::Image(read_image_release(spec)?),
+        "image" => Update::Image(read_image_release(spec, images)?),
         "containers" => Update::Containers(read_containers_release(spec, images)?),
         "policy" => Update::Policy(by_id(spec, read_policies)?),
         "auto" => {
@@ -68,10 +69,14 @@ fn read_spec(value: &Value, images: Images) -> Result<UpdateSpec, DecodeError> {
     Ok(UpdateSpec { cause, update })
 }
 
-fn read_image_release(spec: Fields<'_>) -> Result<ImageRelease, DecodeError> {
-    let excludes = if spec.get("Excludes").is_null() { None } else { Some(spec.texts("Excludes")?) };
+fn read_image_release(spec: Fields<'_>, images: Images) -> Result<ImageRelease, DecodeError> {
+    let texts = |name| if spec.get(name).is_null() { Ok(None) } else { spec.texts(name).map(Some) };
+    let excludes = texts("Excludes")?;
+    if images == Images::Checked {
+        excludes.iter().flatten().try_for_each(|id| read_id(id).map(drop))?;
+    }
     Ok(ImageRelease {
-        workloads: spec.texts("ServiceSpecs")?,
+        workloads: texts("ServiceSpecs")?,
         image: spec.text("ImageSpec")?,
         kind: spec.text("Kind")?,
         excludes,
@@ -143,7 +148,10 @@ fn read_policies(value: &Value) -> Result<PolicyUpdate, DecodeError> {
 }
 
 /// An object of texts, or an array of names that all mean `true` (fluxd-v1 §3.6).
-fn read_policy_set(update: Fields<'_>, name: &str) -> Result<BTreeMap<String, String>, DecodeError> {
+fn read_policy_set(update: Fields<'_>, name: &str) -> Result<PolicySet, DecodeError> {
+    if update.get(name).is_null() {
+        return Ok(PolicySet::default());
+    }
     if update.get(name).is_array() {
         return Ok(update.texts(name)?.into_iter().map(|policy| (policy, "true".to_owned())).collect());
     }

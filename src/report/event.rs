@@ -290,7 +290,7 @@ fn revision_range(commits: &[EventCommit]) -> String {
 }
 
 fn asks_for_all(update: &Update) -> bool {
-    matches!(update, Update::Image(spec) if spec.workloads.iter().any(|w| w == "<all>"))
+    matches!(update, Update::Image(spec) if spec.is_for_all())
 }
 
 fn images(release: &Release) -> String {

@@ -31,7 +31,7 @@ pub use types::{
     PublicKey, ReadOnly, null_when_empty,
 };
 pub use update::{
-    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicyUpdate, ResultSet, Update,
+    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet, PolicyUpdate, ResultSet, Update,
     UpdateSpec, WorkloadResult,
 };
 pub use view::{

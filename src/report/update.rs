@@ -46,9 +46,9 @@ pub enum Update {
 /// `type: image`. The texts are looked at only when the job runs (errata 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImageRelease {
-    /// Identities, or `<all>`.
+    /// Identities, or `<all>`; `null` and an empty list mean all, too.
     #[serde(rename = "ServiceSpecs")]
-    pub workloads: Vec<String>,
+    pub workloads: Option<Vec<String>>,
     /// A reference, or `<all latest>`.
     #[serde(rename = "ImageSpec")]
     pub image: String,
@@ -98,9 +98,37 @@ pub struct ContainerUpdate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PolicyUpdate {
     /// To set.
-    pub add: BTreeMap<String, String>,
+    pub add: PolicySet,
     /// To remove; the values mean nothing.
-    pub remove: BTreeMap<String, String>,
+    pub remove: PolicySet,
+}
+
+/// Policies with their values. One that was not given is told from an empty one: each is written as it came, `null` or `{}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct PolicySet(Option<BTreeMap<String, String>>);
+
+static NO_POLICIES: BTreeMap<String, String> = BTreeMap::new();
+
+impl std::ops::Deref for PolicySet {
+    type Target = BTreeMap<String, String>;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().unwrap_or(&NO_POLICIES)
+    }
+}
+
+impl PolicySet {
+    /// Adds a policy.
+    pub fn insert(&mut self, policy: String, value: String) {
+        self.0.get_or_insert_default().insert(policy, value);
+    }
+}
+
+impl FromIterator<(String, String)> for PolicySet {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(policies: I) -> Self {
+        Self(Some(policies.into_iter().collect()))
+    }
 }
 
 /// One change of `type: auto`.
@@ -138,6 +166,14 @@ impl Serialize for AutoChange {
 pub(super) struct Automated<'a> {
     #[serde(rename = "Changes")]
     pub(super) changes: &'a [AutoChange],
+}
+
+impl ImageRelease {
+    /// Whether it concerns all workloads: that is said with `<all>`, or by naming none (as v1 takes it).
+    pub fn is_for_all(&self) -> bool {
+        let named = self.workloads.as_deref().unwrap_or_default();
+        named.is_empty() || named.iter().any(|workload| workload == "<all>")
+    }
 }
 
 impl Update {

@@ -91,7 +91,7 @@ routes! {
     GET "/api/flux/v6/services", "ListServices", [] ["namespace" "services"], ListServices, "Workloads in the cluster with what git says of them.";
     GET "/api/flux/v11/services", "ListServicesWithOptions", [] ["namespace" "services"], ListServices, "Workloads of a namespace, or those named.";
     GET "/api/flux/v6/images", "ListImages", [] ["service" "namespace" "containerFields"], ListImages, "Images available to workloads.";
-    GET "/api/flux/v10/images", "ListImagesWithOptions", ["service"] ["namespace" "containerFields"], ListImages, "Images available to workloads.";
+    GET "/api/flux/v10/images", "ListImagesWithOptions", [] ["service" "namespace" "containerFields"], ListImages, "Images available to workloads.";
     POST "/api/flux/v9/update-manifests", "UpdateManifests", [] [], UpdateManifests, "Starts a release, a policy change or a sync as a job.";
     GET "/api/flux/v6/jobs", "JobStatus", ["id"] [], JobStatus, "Where a job stands.";
     GET "/api/flux/v6/sync", "SyncStatus", ["ref"] [], SyncStatus, "Commits up to a reference that are not applied yet, newest first.";

@@ -11,7 +11,7 @@ use super::dispatch::{Call, Query};
 use super::routes::Endpoint;
 use crate::object::ObjectId;
 use crate::object::image::ImageRef;
-use crate::report::{ApiError, ControllerStatus, DecodeError, decode_change, first_value, null_when_empty};
+use crate::report::{ApiError, DecodeError, decode_change, first_value, null_when_empty};
 
 /// Stands for every workload.
 const ALL: &str = "<all>";
@@ -30,7 +30,7 @@ pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response,
         }
         Endpoint::ListServices => {
             let found = api.list_services(query.first("namespace"), &ids(query.first("services"))?).await?;
-            ok(&Services(&found))
+            ok(&NullWhenEmpty(&found))
         }
         Endpoint::UpdateManifests => ok(&api.update_manifests(&first_value(&call.body)?).await?),
         Endpoint::UpdateImages => ok(&api.update_manifests(&image_release(query)?).await?),
@@ -60,13 +60,13 @@ async fn images<A: Api>(api: &A, query: &Query) -> Result<Response, ApiError> {
     };
     let fields = query.first("containerFields").split(',').filter(|field| !field.is_empty());
     let fields: Vec<String> = fields.map(str::to_owned).collect();
-    ok(&api.list_images(workload, query.first("namespace"), &fields).await?)
+    ok(&NullWhenEmpty(&api.list_images(workload, query.first("namespace"), &fields).await?))
 }
 
-/// A list of workloads, `null` when it is empty.
-struct Services<'a>(&'a [ControllerStatus]);
+/// A list that is `null` when it is empty.
+struct NullWhenEmpty<'a, T>(&'a [T]);
 
-impl serde::Serialize for Services<'_> {
+impl<T: serde::Serialize> serde::Serialize for NullWhenEmpty<'_, T> {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         null_when_empty(self.0, s)
     }
@@ -77,7 +77,8 @@ fn malformed(text: impl Into<String>) -> ApiError {
 }
 
 fn ids(list: &str) -> Result<Vec<ObjectId>, ApiError> {
-    let wanted = list.split(',').filter(|id| !id.is_empty());
+    // an empty name among others is a mistake, as in v1
+    let wanted = list.split(',').filter(|_| !list.is_empty());
     wanted
         .map(|id| id.parse::<ObjectId>().map_err(|e| malformed(format!("parsing service spec {id:?}: {e}"))))
         .collect()

@@ -194,7 +194,8 @@ fn is_downgrade(now: &Candidate<'_>, best: &Candidate<'_>, pattern: &Pattern) ->
 
 fn reason(now: &Candidate<'_>, best: &Candidate<'_>, pattern: &Pattern) -> String {
     let shown = |c: &Candidate<'_>| match c.created {
-        Some(created) => format!("{} ({created})", c.tag),
+        // as v1 wrote times here
+        Some(created) => format!("{} ({})", c.tag, created.strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC")),
         None => c.tag.to_owned(),
     };
     if now.tag == best.tag {

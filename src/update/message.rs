@@ -14,7 +14,7 @@ use crate::report::{
 /// space is cleaned up as `git commit --file` does.
 pub fn commit(spec: &UpdateSpec, results: &ResultSet, skip: &str) -> String {
     let text = match &spec.update {
-        Update::Policy(updates) => policies(updates, results, &spec.cause),
+        Update::Policy(updates) => policies(updates, &spec.cause),
         Update::Sync => String::new(),
         _ if !spec.cause.message.is_empty() => spec.cause.message.clone(),
         Update::Image(release) => image(release),
@@ -49,7 +49,7 @@ fn image(release: &ImageRelease) -> String {
         "<all>" => "all".to_owned(),
         other => other.to_owned(),
     };
-    let workloads: Vec<_> = release.workloads.iter().map(|w| plain(w)).collect();
+    let workloads: Vec<_> = release.workloads.iter().flatten().map(|w| plain(w)).collect();
     format!("Release {} to {}", plain(&release.image), workloads.join(", "))
 }
 
@@ -82,11 +82,11 @@ fn automated(changes: &[AutoChange], results: &ResultSet) -> String {
     }
 }
 
-/// One line per kind of change; a message of the user's, or several kinds, make them a list.
-fn policies(updates: &BTreeMap<ObjectId, PolicyUpdate>, results: &ResultSet, cause: &Cause) -> String {
-    let changed: BTreeSet<_> = results.changed().into_iter().collect();
+/// One line per kind of change; a message of the user's, or several kinds, make them a list. All that was asked for is
+/// told, as in v1, also of objects that were as asked for already.
+fn policies(updates: &BTreeMap<ObjectId, PolicyUpdate>, cause: &Cause) -> String {
     let mut kinds: BTreeMap<PolicyEvent, Vec<ObjectId>> = BTreeMap::new();
-    for (id, update) in updates.iter().filter(|(id, _)| changed.is_empty() || changed.contains(id)) {
+    for (id, update) in updates {
         for kind in events(update) {
             kinds.entry(kind).or_default().push(id.clone());
         }

@@ -14,7 +14,7 @@ mod workload;
 pub use automation::{Decision, Remark, Verdict, automated, decide};
 pub use choice::{Images, MissingMetadata, latest};
 pub use message::commit;
-pub use policy::{Edits, PolicyPlan, plan as plan_policies};
+pub use policy::{Edits, PolicyPlan, failed as policies_failed, plan as plan_policies};
 pub use release::{ImageChange, Release, ReleaseError, World, candidates, select};
 pub use verify::{VerifyError, verify};
 pub use workload::GitWorkload;

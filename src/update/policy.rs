@@ -26,18 +26,36 @@ pub struct PolicyPlan {
 pub fn plan(
     updates: &BTreeMap<ObjectId, PolicyUpdate>,
     git: &BTreeMap<ObjectId, GitWorkload>,
-) -> Result<PolicyPlan, PatternError> {
+) -> Result<PolicyPlan, Refused> {
     let mut plan = PolicyPlan::default();
     for (id, update) in updates {
         let containers: Vec<String> =
             git.get(id).into_iter().flat_map(|w| &w.containers).map(|c| c.name.clone()).collect();
-        let edits = policy_edits(&containers, &update.add, &update.remove)?;
+        let edits = policy_edits(&containers, &update.add, &update.remove).map_err(|e| Refused(id.clone(), e))?;
         match git.contains_key(id) {
             true => drop(plan.edits.insert(id.clone(), edits)),
             false => plan.unknown.push(id.clone()),
         }
     }
     Ok(plan)
+}
+
+/// An object whose tag filter cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{1}")]
+pub struct Refused(ObjectId, PatternError);
+
+impl Refused {
+    /// The object as failed, which clients are told beside the error.
+    pub fn results(&self) -> ResultSet {
+        failed(&self.0, &self.1.to_string())
+    }
+}
+
+/// One object whose policies could not be changed, and why.
+pub fn failed(id: &ObjectId, reason: &str) -> ResultSet {
+    let result = WorkloadResult { status: "failed".to_owned(), error: reason.to_owned(), containers: Vec::new() };
+    ResultSet([(id.clone(), result)].into())
 }
 
 impl PolicyPlan {

@@ -71,7 +71,7 @@ fn spec(session: &Session<'_>) -> Result<ImageRelease, Problem> {
     };
     let excludes = ids(&given.list("exclude"))?;
     Ok(ImageRelease {
-        workloads: if all { vec!["<all>".to_owned()] } else { ids(&workloads)? },
+        workloads: Some(if all { vec!["<all>".to_owned()] } else { ids(&workloads)? }),
         image: if all_images { "<all latest>".to_owned() } else { image_of(&image)? },
         kind: if given.bool("dry-run") || given.bool("interactive") { "plan" } else { "execute" }.to_owned(),
         excludes: (!excludes.is_empty()).then_some(excludes),

@@ -60,8 +60,8 @@ pub fn annotation_changes(
 }
 
 /// What an update of policies means for an object with the given containers: `tag_all` becomes the filter of each
-/// container (an explicit one wins), its value `glob:*` removes them, and what is both added and removed is removed.
-/// `None` removes.
+/// container, whatever else is said of it, and its value `glob:*` removes them. What is added with an empty value, or both
+/// added and removed, is removed. `None` removes.
 ///
 /// # Errors
 /// When the value of a tag filter is no pattern.
@@ -71,22 +71,18 @@ pub fn policy_edits(
     remove: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, Option<String>>, PatternError> {
     let mut edits = BTreeMap::new();
-    let all = || containers.iter().map(|name| format!("{TAG}{name}"));
+    for (policy, value) in add.iter().filter(|(policy, _)| *policy != TAG_ALL) {
+        if policy.starts_with(TAG) && !value.is_empty() {
+            Pattern::check(value)?;
+        }
+        edits.insert(policy.clone(), Some(value.clone()).filter(|value| !value.is_empty()));
+    }
     if let Some(value) = add.get(TAG_ALL) {
         let pattern = Pattern::check(value)?;
         let value = (pattern != Pattern::default()).then(|| value.clone());
-        edits.extend(all().map(|policy| (policy, value.clone())));
+        edits.extend(containers.iter().map(|name| (format!("{TAG}{name}"), value.clone())));
     }
-    for (policy, value) in add.iter().filter(|(policy, _)| *policy != TAG_ALL) {
-        if policy.starts_with(TAG) {
-            Pattern::check(value)?;
-        }
-        edits.insert(policy.clone(), Some(value.clone()));
-    }
-    if remove.contains_key(TAG_ALL) {
-        edits.extend(all().map(|policy| (policy, None)));
-    }
-    edits.extend(remove.keys().filter(|policy| *policy != TAG_ALL).map(|policy| (policy.clone(), None)));
+    edits.extend(remove.keys().map(|policy| (policy.clone(), None)));
     Ok(edits)
 }
 

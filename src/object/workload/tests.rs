@@ -312,12 +312,12 @@ fn policies_are_written_to_the_annotation_that_carries_them_already() {
             vec![],
             vec![set("fluxcd.io/tag.init", "glob:a*"), set("fluxcd.io/tag.web", "glob:a*")],
         ),
-        // a filter that is named wins over the one for all
+        // the filter for all wins over one that is named
         (
             json!({}),
             vec![("tag_all", "glob:a*"), (tag, "semver:1")],
             vec![],
-            vec![set("fluxcd.io/tag.init", "glob:a*"), set("fluxcd.io/tag.web", "semver:1")],
+            vec![set("fluxcd.io/tag.init", "glob:a*"), set("fluxcd.io/tag.web", "glob:a*")],
         ),
         (
             json!({"fluxcd.io/tag.web": "a", "filter.fluxcd.io/init": "b"}),
@@ -325,7 +325,9 @@ fn policies_are_written_to_the_annotation_that_carries_them_already() {
             vec![],
             vec![gone("filter.fluxcd.io/init"), gone("fluxcd.io/tag.web")],
         ),
-        (json!({"fluxcd.io/tag.web": "a"}), vec![], vec!["tag_all"], vec![gone("fluxcd.io/tag.web")]),
+        // v1 knew no such removal
+        (json!({"fluxcd.io/tag.web": "a"}), vec![], vec!["tag_all"], vec![]),
+        (json!({"fluxcd.io/tag.web": "a"}), vec![("tag.web", ""), ("x", "")], vec![], vec![gone("fluxcd.io/tag.web")]),
         (json!({"fluxd.io/pin": "true"}), vec![("pin", "false")], vec![], vec![set("fluxd.io/pin", "false")]),
     ] {
         assert_eq!(policies(&annotations, &add, &remove), Ok(want), "{annotations} {add:?} {remove:?}");

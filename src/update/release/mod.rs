@@ -58,10 +58,7 @@ pub enum ReleaseError {
     /// An image reference cannot be read.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The image to release has neither tag nor digest.
-    #[error("image {0:?} has no tag, expected <image>:<tag> or \"<all latest>\": invalid image ID")]
-    Untagged(String),
-    /// The image to release is not known.
+    /// The image to release is not known, or it has neither tag nor digest.
     #[error("image {0:?} does not exist: invalid image ID")]
     Unknown(String),
     /// At least one workload cannot have what was asked for.

@@ -8,8 +8,6 @@ use crate::object::image::ImageRef;
 use crate::report::{ImageRelease, Update, Workload, WorkloadResult};
 use crate::update::GitWorkload;
 
-/// The word for all workloads.
-const ALL: &str = "<all>";
 /// The word for the newest image of each container.
 const ALL_LATEST: &str = "<all latest>";
 
@@ -48,13 +46,13 @@ impl Scope {
             ALL_LATEST => None,
             text => Some(text.parse::<ImageRef>()?),
         };
+        // v1 knew no image without a tag, and said so
         if image.as_ref().is_some_and(|image| image.tag.is_empty() && image.digest.is_none()) {
-            return Err(ReleaseError::Untagged(spec.image.clone()));
+            return Err(ReleaseError::Unknown(spec.image.clone()));
         }
-        let all = spec.workloads.iter().any(|w| w == ALL);
-        let include = if all { None } else { Some(ids(&spec.workloads)?) };
-        let explicit = include.as_ref().is_some_and(|ids| !ids.is_empty());
-        let exclude = ids(spec.excludes.as_deref().unwrap_or_default())?;
+        let include = if spec.is_for_all() { None } else { Some(ids(spec.workloads.iter().flatten())?) };
+        let explicit = include.is_some();
+        let exclude = ids(spec.excludes.iter().flatten())?;
         Ok(Self { include, exclude, image, guarded: !(spec.force && explicit), complete: true })
     }
 
@@ -92,6 +90,6 @@ impl Scope {
     }
 }
 
-fn ids(texts: &[String]) -> Result<BTreeSet<ObjectId>, ReleaseError> {
-    texts.iter().map(|text| Ok(text.parse()?)).collect()
+fn ids<'a>(texts: impl Iterator<Item = &'a String>) -> Result<BTreeSet<ObjectId>, ReleaseError> {
+    texts.map(|text| Ok(text.parse()?)).collect()
 }

@@ -21,7 +21,7 @@ fn shop() -> Fixture {
 
 fn image(workloads: &[&str], image: &str) -> ImageRelease {
     ImageRelease {
-        workloads: workloads.iter().map(|w| (*w).to_owned()).collect(),
+        workloads: Some(workloads.iter().map(|w| (*w).to_owned()).collect()),
         image: image.to_owned(),
         kind: "execute".into(),
         ..ImageRelease::default()
@@ -138,7 +138,7 @@ fn specifications_that_cannot_be_read_fail_the_release() {
         (WEB, "a:b:c", malformed),
         (WEB, "", "parsing \"\": blank image name: invalid image ID"),
         ("a b", "<all latest>", "parsing a b: invalid service ID"),
-        (WEB, "web", "image \"web\" has no tag, expected <image>:<tag> or \"<all latest>\": invalid image ID"),
+        (WEB, "web", "image \"web\" does not exist: invalid image ID"),
     ] {
         assert_eq!(released(&shop(), image(&[workloads], which)).unwrap_err(), want);
     }

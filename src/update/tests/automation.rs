@@ -28,19 +28,19 @@ fn shown(decision: &Decision) -> Vec<String> {
 fn the_newest_image_that_the_filter_lets_through_is_chosen() {
     let days = [("1.0", 86_400), ("1.1", 172_800), ("2.0", 43_200), ("latest", 999_999)];
     for (image, filter, want) in [
-        ("web:1.0", "*", vec!["web:1.1: latest 1.1 (1970-01-03T00:00:00Z) > current 1.0 (1970-01-02T00:00:00Z)"]),
+        ("web:1.0", "*", vec!["web:1.1: latest 1.1 (1970-01-03 00:00:00 +0000 UTC) > current 1.0 (1970-01-02 00:00:00 +0000 UTC)"]),
         ("web:1.1", "*", vec![]),
         ("web:1.0", "glob:1.0*", vec![]),
         // the highest version, though it was made first
         (
             "web:1.1",
             "semver:*",
-            vec!["web:2.0: latest 2.0 (1970-01-01T12:00:00Z) > current 1.1 (1970-01-03T00:00:00Z)"],
+            vec!["web:2.0: latest 2.0 (1970-01-01 12:00:00 +0000 UTC) > current 1.1 (1970-01-03 00:00:00 +0000 UTC)"],
         ),
         (
             "web:1.0",
             "semver:~1",
-            vec!["web:1.1: latest 1.1 (1970-01-03T00:00:00Z) > current 1.0 (1970-01-02T00:00:00Z)"],
+            vec!["web:1.1: latest 1.1 (1970-01-03 00:00:00 +0000 UTC) > current 1.0 (1970-01-02 00:00:00 +0000 UTC)"],
         ),
         ("web:1.0", "glob:none*", vec![]),
         ("nobody/knows:1", "*", vec![]),
@@ -59,14 +59,14 @@ fn an_image_is_never_replaced_by_an_older_one_of_its_filter() {
         (
             "web:2.0",
             "semver:~1",
-            "web:1.1: latest 1.1 (1970-01-01T00:00:20Z) of filter semver:~1, which does not let the current 2.0 \
-             (1970-01-01T00:00:30Z) through",
+            "web:1.1: latest 1.1 (1970-01-01 00:00:20 +0000 UTC) of filter semver:~1, which does not let the current 2.0 \
+             (1970-01-01 00:00:30 +0000 UTC) through",
         ),
         (
             "web:main-7",
             "glob:2.*",
-            "web:2.0: latest 2.0 (1970-01-01T00:00:30Z) of filter glob:2.*, which does not let the current main-7 \
-             (1970-01-01T00:00:40Z) through",
+            "web:2.0: latest 2.0 (1970-01-01 00:00:30 +0000 UTC) of filter glob:2.*, which does not let the current main-7 \
+             (1970-01-01 00:00:40 +0000 UTC) through",
         ),
     ] {
         assert_eq!(shown(&decided(image, filter, &tags)), [want], "{image} {filter}");
@@ -80,8 +80,8 @@ fn of_images_that_are_equally_new_the_current_one_stays() {
         assert_eq!(shown(&decided(&format!("web:{tag}"), "*", &tags)), [""; 0], "{tag}");
     }
     // one that the filter does not let through makes way
-    let moved = "web:a: latest a (1970-01-01T00:00:10Z) of filter glob:*, which does not let the current latest \
-                 (1970-01-01T00:00:10Z) through";
+    let moved = "web:a: latest a (1970-01-01 00:00:10 +0000 UTC) of filter glob:*, which does not let the current latest \
+                 (1970-01-01 00:00:10 +0000 UTC) through";
     assert_eq!(shown(&decided("web:latest", "*", &tags)), [moved]);
     let versions = [("1.10", 10), ("1.10.0", 20), ("v1.10", 30)];
     for tag in ["1.10", "1.10.0", "v1.10"] {
@@ -121,16 +121,16 @@ fn what_is_not_known_well_enough_is_told_and_left_alone() {
 #[test]
 fn pinned_images_follow_their_tag_and_stay_pinned() {
     let tags = [("1", 10), ("2", 20)];
-    let at = "(1970-01-01T00:00:20Z)";
+    let at = "(1970-01-01 00:00:20 +0000 UTC)";
     for (image, annotation, want) in [
-        ("web:1@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01T00:00:10Z)")]),
+        ("web:1@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")]),
         ("web:2@sha256:20", "", vec![]),
         ("web:2@sha256:19", "", vec![format!("web:2@sha256:20: another image is behind 2 {at}")]),
         ("web:2", "true", vec![format!("web:2@sha256:20: another image is behind 2 {at}")]),
         ("web:2", "", vec![]),
         // a digest alone is known by the tag that has it
         ("web@sha256:20", "", vec![]),
-        ("web@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01T00:00:10Z)")]),
+        ("web@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")]),
         ("web@sha256:77", "", vec!["image has no tag".to_owned()]),
     ] {
         let annotations = [AUTO, ("fluxd.io/pin", annotation)];

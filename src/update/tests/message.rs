@@ -30,7 +30,7 @@ fn results(list: &[(&str, &str, &str, &[&str])]) -> ResultSet {
 fn a_release_names_its_image_and_its_workloads() {
     let spec = |workloads: &[&str], image: &str| {
         Update::Image(ImageRelease {
-            workloads: workloads.iter().map(|w| (*w).to_owned()).collect(),
+            workloads: Some(workloads.iter().map(|w| (*w).to_owned()).collect()),
             image: image.into(),
             ..ImageRelease::default()
         })
@@ -145,8 +145,8 @@ fn policies_are_told_by_kind_of_change() {
 }
 
 #[test]
-fn workloads_that_a_policy_update_did_not_change_are_not_named() {
+fn workloads_that_are_as_a_policy_update_asks_already_are_named_too() {
     let update = policies(&[("a", &["automated"], &[]), ("b", &["automated"], &[])]);
     let done = results(&[("a", "success", "", &[]), ("b", "skipped", "", &[])]);
-    assert_eq!(message(update, &done, "", ""), "Automated: shop:deployment/a\n");
+    assert_eq!(message(update, &done, "", ""), "Automated: shop:deployment/a, shop:deployment/b\n");
 }
