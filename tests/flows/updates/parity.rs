@@ -81,7 +81,7 @@ impl Side {
             seen["file"] = json!(lines);
             self.is_synced();
         }
-        if status["StatusString"] == "failed" {
+        if status["StatusString"] == "failed" && spec["type"] != "policy" {
             // Ours tells what it found of each workload; the original told nothing.
             status["Result"].as_object_mut().expect("an object").remove("result");
         }
@@ -118,6 +118,13 @@ fn updates(id: &str) -> Vec<Value> {
         image("execute", "<all latest>", json!(["a b"]), false),
         image("execute", "<all latest>", json!([id]), false),
         json!({"type": "auto", "cause": cause, "spec": {"Changes": []}}),
+        policy(&cause, json!({"add": {"tag_all": "glob:3.*", "tag.main": "glob:2.*"}, "remove": null})),
+        policy(&cause, json!({"add": {"tag.main": "regexp:("}, "remove": {}})),
+        json!({"type": "policy", "cause": cause, "spec": {}}),
+        image("plan", "example.org/web", json!([id]), false),
+        json!({"type": "image", "cause": cause, "spec": {"ServiceSpecs": [id], "ImageSpec": "<all latest>", "Kind": "plan", "Excludes": ["a b"]}}),
+        image("plan", "<all latest>", json!(null), false),
+        image("plan", "<all latest>", json!([]), true),
         json!({"type": "containers", "cause": cause, "spec": {"Kind": "execute", "ContainerSpecs": {id: [{"Container": "main", "Current": "", "Target": "x:1"}]}}}),
     ]
 }
