@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::gojson::{DecodeError, Fields, first_value, wrong_type};
 use super::update::{
-    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet, PolicyUpdate, ResultSet, Update,
-    UpdateSpec, WorkloadResult,
+    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet, PolicyUpdate, ResultSet,
+    Update, UpdateSpec, WorkloadResult,
 };
 use crate::object::image::ImageRef;
 use crate::object::{IdError, ObjectId};

@@ -28,7 +28,11 @@ fn shown(decision: &Decision) -> Vec<String> {
 fn the_newest_image_that_the_filter_lets_through_is_chosen() {
     let days = [("1.0", 86_400), ("1.1", 172_800), ("2.0", 43_200), ("latest", 999_999)];
     for (image, filter, want) in [
-        ("web:1.0", "*", vec!["web:1.1: latest 1.1 (1970-01-03 00:00:00 +0000 UTC) > current 1.0 (1970-01-02 00:00:00 +0000 UTC)"]),
+        (
+            "web:1.0",
+            "*",
+            vec!["web:1.1: latest 1.1 (1970-01-03 00:00:00 +0000 UTC) > current 1.0 (1970-01-02 00:00:00 +0000 UTC)"],
+        ),
         ("web:1.1", "*", vec![]),
         ("web:1.0", "glob:1.0*", vec![]),
         // the highest version, though it was made first
@@ -123,14 +127,22 @@ fn pinned_images_follow_their_tag_and_stay_pinned() {
     let tags = [("1", 10), ("2", 20)];
     let at = "(1970-01-01 00:00:20 +0000 UTC)";
     for (image, annotation, want) in [
-        ("web:1@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")]),
+        (
+            "web:1@sha256:10",
+            "",
+            vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")],
+        ),
         ("web:2@sha256:20", "", vec![]),
         ("web:2@sha256:19", "", vec![format!("web:2@sha256:20: another image is behind 2 {at}")]),
         ("web:2", "true", vec![format!("web:2@sha256:20: another image is behind 2 {at}")]),
         ("web:2", "", vec![]),
         // a digest alone is known by the tag that has it
         ("web@sha256:20", "", vec![]),
-        ("web@sha256:10", "", vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")]),
+        (
+            "web@sha256:10",
+            "",
+            vec![format!("web:2@sha256:20: latest 2 {at} > current 1 (1970-01-01 00:00:10 +0000 UTC)")],
+        ),
         ("web@sha256:77", "", vec!["image has no tag".to_owned()]),
     ] {
         let annotations = [AUTO, ("fluxd.io/pin", annotation)];
