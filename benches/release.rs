@@ -17,7 +17,10 @@ const RELEASES: usize = 10;
 /// A generator whose updater is `sed`: the original edits plain files with a program that is not to be had any more, and runs
 /// these as we do.
 const CONFIG: &str = "version: 1\ncommandUpdated:\n  generators:\n    - command: cat web.tpl\n  updaters:\n    - containerImage:\n        \
-    command: sed -i \"s|image: .*|image: $FLUX_IMG:$FLUX_TAG|\" web.tpl\n      policy:\n        command: \"true\"\n";
+    command: sh update.sh\n      policy:\n        command: \"true\"\n";
+
+/// What the updater does.
+const UPDATE: &str = "sed -i \"s|image: .*|image: $FLUX_IMG:$FLUX_TAG|\" web.tpl\n";
 
 fn deployment(namespace: &str) -> String {
     format!(
@@ -63,7 +66,7 @@ fn releases(
     let namespace = &bench.namespaces(name, 1)[0];
     let repo = Repo::new();
     if generated {
-        repo.write(".flux.yaml", CONFIG).write("web.tpl", &deployment(namespace));
+        repo.write(".flux.yaml", CONFIG).write("update.sh", UPDATE).write("web.tpl", &deployment(namespace));
     } else {
         repo.write("web.yaml", &deployment(namespace));
     }
