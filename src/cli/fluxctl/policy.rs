@@ -1,6 +1,7 @@
 //! `automate`, `deautomate`, `lock`, `unlock` and `policy`: annotations of one workload.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::job;
 use super::problem::Problem;
@@ -68,7 +69,8 @@ fn tag(pair: &str) -> Result<(String, String), Problem> {
 /// The policies to set and to remove. A lock says who and why when it is known who (fluxd-v1 §11).
 fn update(wish: &Wish, cause: &Cause) -> PolicyUpdate {
     const YES: &str = "true";
-    let mut update = PolicyUpdate::default();
+    // As v1's client sends them: both lists, also an empty one.
+    let mut update = PolicyUpdate { add: iter::empty().collect(), remove: iter::empty().collect() };
     let mut add = |policy: &str, value: &str| update.add.insert(policy.to_owned(), value.to_owned());
     if wish.automate {
         add("automated", YES);

@@ -110,7 +110,10 @@ fn step() -> impl Strategy<Value = Vec<(&'static str, Option<(Mode, String)>)>> 
     prop::collection::vec((path, content), 1..3)
 }
 
-async fn run(paths: &[&str], load_errors: LoadErrors, steps: Vec<Vec<(&'static str, Option<(Mode, String)>)>>) {
+/// What one step makes of some files; `None` removes one.
+type Edits = Vec<(&'static str, Option<(Mode, String)>)>;
+
+async fn run(paths: &[&str], load_errors: LoadErrors, steps: Vec<Edits>) {
     let (follower, mut files) = (generator(paths, load_errors), Files::new());
     for (number, step) in steps.into_iter().enumerate() {
         for (path, content) in step {

@@ -40,7 +40,7 @@ async fn serve(mut stream: TcpStream, desk: Shared) {
     if desk.lock().unwrap().gone {
         // The head is read, so that closing does not reset the connection before the answer is seen.
         let mut request = [0; 4096];
-        stream.read(&mut request).await.ok();
+        let _read = stream.read(&mut request).await.unwrap_or_default();
         stream.write_all(b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.ok();
         return;
     }
