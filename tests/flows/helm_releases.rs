@@ -147,10 +147,10 @@ fn images_of_a_helm_release_are_released_and_automated_wherever_its_values_have_
     eventually("all three are automated", || (repo.remote_file("master", "forms.yaml") == want).then_some(()));
 }
 
-/// The original lists nothing at all of a namespace with one such object in it.
+/// The original lists nothing at all with one such object in the cluster, so this one stands in a cluster of its own.
 #[test]
 fn a_helm_release_with_a_field_of_the_wrong_type_hides_no_other_workload() {
-    let plane = ControlPlane::shared();
+    let plane = &ControlPlane::start();
     plane.apply(&std::fs::read_to_string(source_root().join("tests/data/helm/crd.yaml")).unwrap(), &[]);
     plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd/helmreleases.helm.fluxcd.io"]);
     let namespace = plane.namespace("oddhelm");
