@@ -112,7 +112,8 @@ impl Work<'_> {
     }
 
     async fn send(&self) -> Result<Applied, RequestError> {
-        let options = ApplyOptions { dry_run: false, until: self.frame.until };
+        let sealed = self.target.want.as_ref().is_some_and(|want| want.object.is_sealed());
+        let options = ApplyOptions { dry_run: false, until: self.frame.until, sealed };
         self.frame.cluster.apply(&self.kind, &self.target.key, &self.body, options).await
     }
 

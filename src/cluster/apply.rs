@@ -18,6 +18,8 @@ pub struct ApplyOptions {
     pub dry_run: bool,
     /// When retries end.
     pub until: Instant,
+    /// Whether the object comes from an encrypted file: no refusal quotes its values then.
+    pub sealed: bool,
 }
 
 /// What became of an applied object.
@@ -61,7 +63,7 @@ impl Cluster {
         let bytes = serde_json::to_vec(body).map_err(unwritable)?;
         let uri = self.apply_uri(kind, key, options.dry_run);
         let call = Call::patch(uri, APPLY_PATCH, bytes, options.until);
-        let answer = self.call(&call).await.map_err(|e| if is_secret(kind) { e.redact(values(body)) } else { e })?;
+        let answer = self.call(&call).await.map_err(|e| redacted(e, kind, body, options.sealed))?;
         let partial: Partial<'_> = answer.parse()?;
         let live = partial.metadata.to_live(kind, self.settings());
         let applied = Applied {
@@ -88,13 +90,13 @@ impl Cluster {
         kind: &KindInfo,
         key: &Key,
         body: &Value,
-        until: Instant,
+        options: ApplyOptions,
     ) -> Result<Value, RequestError> {
         let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
         let bytes = serde_json::to_vec(body).map_err(unwritable)?;
-        let mut call = Call::patch(self.apply_uri(kind, key, true), APPLY_PATCH, bytes, until);
+        let mut call = Call::patch(self.apply_uri(kind, key, true), APPLY_PATCH, bytes, options.until);
         call.accept = JSON;
-        let answer = self.call(&call).await.map_err(|e| if is_secret(kind) { e.redact(values(body)) } else { e })?;
+        let answer = self.call(&call).await.map_err(|e| redacted(e, kind, body, options.sealed))?;
         answer.parse()
     }
 
@@ -109,6 +111,28 @@ impl Cluster {
             .finish();
         format!("{path}?{query}")
     }
+}
+
+/// Without the values that are not for everybody who reads errors: those of Secrets, and all of an encrypted file.
+fn redacted(error: RequestError, kind: &KindInfo, body: &Value, sealed: bool) -> RequestError {
+    if sealed {
+        error.redact(sealed_values(body))
+    } else if is_secret(kind) {
+        error.redact(values(body))
+    } else {
+        error
+    }
+}
+
+/// The texts of all values that an encrypted file may hide. What says which object it is stays readable, and so do short
+/// numbers and truth values, of which messages are full.
+fn sealed_values(object: &Value) -> Vec<String> {
+    const SHOWN: [&str; 3] = ["apiVersion", "kind", "metadata"];
+    let mut found = Vec::new();
+    let fields = object.as_object().into_iter().flatten().filter(|(field, _)| !SHOWN.contains(&field.as_str()));
+    fields.for_each(|(_, value)| leaves(value, &mut found));
+    found.retain(|text| text.len() > 3 && !matches!(text.as_str(), "true" | "false"));
+    found
 }
 
 fn is_secret(kind: &KindInfo) -> bool {
@@ -142,6 +166,13 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_encrypted_object_of_any_kind_shows_what_it_is_and_no_value() {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shown"},
+            "data": {"password": "canary", "on": true, "port": 80, "pin": 123_456}});
+        assert_eq!(sealed_values(&object), ["canary", "canary", "123456"]);
+    }
 
     #[test]
     fn the_values_of_a_secret_are_found_however_deep_they_are() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::effective;
-use crate::cluster::KindInfo;
+use crate::cluster::{ApplyOptions, KindInfo};
 use crate::object::Gvk;
 use crate::plan::Target;
 
@@ -44,7 +44,8 @@ impl Reads {
             return Ok(Preview { live, after: Some(body) });
         }
         let kind = self.kind(&target.gvk).await?;
-        let after = self.cluster().dry_run(&kind, &target.key, &body, until()).await.map_err(failed)?;
+        let options = ApplyOptions { dry_run: true, until: until(), sealed: want.object.is_sealed() };
+        let after = self.cluster().dry_run(&kind, &target.key, &body, options).await.map_err(failed)?;
         Ok(Preview { live, after: Some(after) })
     }
 
