@@ -61,7 +61,8 @@ fn an_upgrade_from_the_original_and_the_way_back_keep_every_object() {
     assert!(web["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"].is_string());
     assert!(fluxd.terminate().success());
 
-    let ours = Fluxd::against(plane).git(&repo).args(ARGS).start();
+    let mut ours = Fluxd::against(plane).git(&repo).args(ARGS).start();
+    ours.wait_until_up();
     repo.write("web.yaml", &deployment(&ns, false)).remove("leaves-under-ours.yaml");
     let head = repo.push("one field and one file less");
     ours.notify(&repo, &repo.url());
