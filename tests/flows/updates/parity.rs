@@ -71,10 +71,13 @@ impl Side {
             assert_eq!(status["Result"]["revision"].as_str(), after.as_deref());
             status["Result"]["revision"] = json!("REVISION");
             let log = |format: &str| self.repo.remote_git(&["log", "-1", &format!("--format={format}"), "master"]);
-            seen["message"] = json!(log("%B"));
+            // In which order the original names several kinds of changes, and sets several policies, is a matter of chance.
+            let message = log("%B");
+            let mut lines: Vec<&str> = message.lines().collect();
+            lines.sort_unstable();
+            seen["message"] = json!(lines);
             seen["people"] = json!(log("%an <%ae> %cn <%ce>"));
             seen["note"] = json!(self.repo.remote_git(&["notes", "--ref=flux", "show", "master"]).replace(&job, "JOB"));
-            // In which order the original sets several policies is a matter of chance.
             let file = self.repo.remote_file("master", "web.txt");
             let mut lines: Vec<&str> = file.lines().collect();
             lines.sort_unstable();
