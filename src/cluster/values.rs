@@ -7,16 +7,7 @@ use tokio::time::Instant;
 use super::list::Query;
 use super::request::{Call, JSON, Raw};
 use super::{Cluster, ErrorKind, KindInfo, RequestError};
-use crate::object::{Key, ObjectId};
-
-/// Workload kinds as fluxd-v1 §3.4 knows them.
-const WORKLOADS: [(&str, &str); 5] = [
-    ("apps", "Deployment"),
-    ("apps", "DaemonSet"),
-    ("apps", "StatefulSet"),
-    ("batch", "CronJob"),
-    ("helm.fluxcd.io", "HelmRelease"),
-];
+use crate::object::{Key, ObjectId, workload};
 
 /// Whole objects per page; they may be large.
 const PAGE: u32 = 250;
@@ -131,7 +122,7 @@ impl Cluster {
             None => self.namespaces(until).await?.into_iter().map(Some).collect(),
         };
         let kinds = self.recent_kinds(until).await?;
-        let found = WORKLOADS.iter().filter_map(|(group, kind)| kinds.find(group, kind, "list"));
+        let found = workload::KINDS.iter().filter_map(|(group, kind)| kinds.find(group, kind, "list"));
         let mut all = Vec::new();
         for kind in found {
             for scope in &scopes {
@@ -156,7 +147,7 @@ impl Cluster {
             return Ok(None);
         };
         let kinds = self.recent_kinds(until).await?;
-        let of_kind = WORKLOADS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(id.kind()));
+        let of_kind = workload::KINDS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(id.kind()));
         let Some(kind) = of_kind.and_then(|(group, kind)| kinds.find(group, kind, "list")) else { return Ok(None) };
         let key = Key {
             group: kind.gvk.group.clone(),

@@ -38,4 +38,4 @@ pub use view::{
     ApplyView, CommitView, FieldDiff, FieldOwner, GcView, HeldDeleteView, HeldView, News, ObjectView, ObjectsView,
     PlanView, StepView, TraceView,
 };
-pub use workload::{WORKLOAD_KINDS, Workload, WorkloadContainer, is_add_on};
+pub use workload::{Workload, WorkloadContainer, is_add_on};

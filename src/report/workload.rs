@@ -7,9 +7,6 @@ use serde_json::Value;
 use crate::health::{Rollout, rollout};
 use crate::object::{ObjectId, Policies, workload};
 
-/// The kinds that count as workloads (fluxd-v1 §3.4).
-pub const WORKLOAD_KINDS: [&str; 5] = ["Deployment", "DaemonSet", "StatefulSet", "CronJob", "HelmRelease"];
-
 /// Annotations that name the HelmRelease which made a workload, the newer first.
 const ANTECEDENT: [&str; 2] = ["helm.fluxcd.io/antecedent", "flux.weave.works/antecedent"];
 

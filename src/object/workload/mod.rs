@@ -18,8 +18,14 @@ use serde_json::Value;
 use super::image::ImageRef;
 use path::Field;
 
-/// The kinds that v1 calls workloads, whatever their group and version.
-const KINDS: [&str; 5] = ["Deployment", "DaemonSet", "StatefulSet", "CronJob", "HelmRelease"];
+/// Group and kind of what v1 calls workloads (fluxd-v1 §3.4). In files only the kind counts.
+pub const KINDS: [(&str, &str); 5] = [
+    ("apps", "Deployment"),
+    ("apps", "DaemonSet"),
+    ("apps", "StatefulSet"),
+    ("batch", "CronJob"),
+    ("helm.fluxcd.io", "HelmRelease"),
+];
 
 /// A container of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +68,7 @@ pub enum WorkloadError {
 
 /// Whether objects of a kind are workloads. Others can be made so by declaring where their images are ([`is_workload`]).
 pub fn is_workload_kind(kind: &str) -> bool {
-    KINDS.contains(&kind)
+    KINDS.iter().any(|(_, known)| *known == kind)
 }
 
 /// Whether an object is a workload: by its kind, or because an annotation `images.fluxd.io/⟨alias⟩` declares where an image
