@@ -140,6 +140,11 @@ fn every_update_is_carried_out_as_by_the_original() {
     let [theirs, ours] = [true, false].map(|original| {
         let side = Side::new(plane, &namespace, original, &["--git-set-author", "--git-ci-skip"]);
         let seen: Vec<Value> = updates(&id).iter().map(|spec| side.seen(spec)).collect();
+        // A workload counts as rolling out until its controller has seen the change, however few replicas it has.
+        eventually("the rollout is over", || {
+            let web = plane.get(&namespace, "deployment", "web")?;
+            (web["metadata"]["generation"] == web["status"]["observedGeneration"]).then_some(())
+        });
         let printed = ["list-workloads", "list-images"]
             .map(|verb| fluxctl(plane, &side.fluxd, &side.repo, &[verb, "-n", &namespace]).text);
         (seen, printed)
