@@ -18,6 +18,8 @@ const ROOMS: &[(u8, &str, &[&str])] = &[
     (1, "source", &["tree", "runtime"]),
     (1, "generate", &["tree", "object", "runtime"]),
     (1, "registry", &["object", "runtime"]),
+    (1, "template", &["object"]),
+    (2, "provider", &["object", "api", "registry", "runtime"]),
     (2, "plan", &["object", "health"]),
     (3, "apply", &["object", "health", "plan", "cluster", "runtime"]),
     (4, "report", &["object", "api", "health", "plan", "apply", "runtime"]),
@@ -29,17 +31,33 @@ const ROOMS: &[(u8, &str, &[&str])] = &[
     ),
     (5, "update", &["object", "registry", "report"]),
     (5, "client", &["object", "report", "runtime"]),
+    (6, "controllers", &["object", "api", "template", "provider", "registry", "operator", "report", "runtime"]),
     (6, "daemon", &["object", "tree", "source", "generate", "registry", "operator", "update", "report", "runtime"]),
     (7, "serve", &["daemon", "operator", "report", "object", "runtime"]),
     (
         8,
         "cli",
-        &["daemon", "operator", "serve", "client", "report", "registry", "source", "generate", "object", "runtime"],
+        &[
+            "daemon",
+            "controllers",
+            "operator",
+            "serve",
+            "client",
+            "report",
+            "registry",
+            "provider",
+            "source",
+            "generate",
+            "template",
+            "api",
+            "object",
+            "runtime",
+        ],
     ),
 ];
 
 /// Rooms that are functions of data: nothing asynchronous, no files, processes, clocks or clients.
-const PURE: &[&str] = &["object", "tree", "api", "health", "plan", "update"];
+const PURE: &[&str] = &["object", "tree", "api", "health", "template", "plan", "update"];
 
 /// Words that a pure room never writes, as path prefixes.
 const IMPURE_PATHS: &[&str] = &[
@@ -53,16 +71,21 @@ const IMPURE_PATHS: &[&str] = &[
     "std::time::Instant",
 ];
 
+/// Paths that a pure room may name all the same: custom resources are types, and their schemas are derived.
+const PURE_AFTER_ALL: &[(&str, &str)] = &[("api", "kube::")];
+
 /// Crates with one door each: the room that may use them.
 const DOORS: &[(&str, &[&str])] = &[
     ("git2", &["source"]),
     ("axum", &["serve"]),
     ("landlock", &["runtime"]),
-    ("kube", &["cluster", "operator", "runtime", "client", "cli"]),
+    ("kube", &["api", "cluster", "operator", "runtime", "client", "controllers", "cli"]),
+    ("cel", &["controllers"]),
+    ("ring", &["provider"]),
     ("prometheus", &["report"]),
     ("age", &["generate"]),
     ("pgp", &["generate"]),
-    ("reqwest", &["registry", "client", "serve"]),
+    ("reqwest", &["registry", "provider", "client", "operator", "serve"]),
     ("tokio_tungstenite", &["serve"]),
 ];
 
@@ -225,7 +248,8 @@ fn pure_rooms_have_no_effects() {
     let mut broken = Vec::new();
     for source in sources().iter().filter(|s| PURE.contains(&s.room.as_str()) && !is_test_file(&s.path)) {
         for (path, line) in Paths::of(&source.file) {
-            if IMPURE_PATHS.iter().any(|bad| path.starts_with(bad)) {
+            let allowed = PURE_AFTER_ALL.iter().any(|(room, good)| source.room == *room && path.starts_with(good));
+            if !allowed && IMPURE_PATHS.iter().any(|bad| path.starts_with(bad)) {
                 broken.push(format!("src/{}:{line}: `{path}`", source.path.display()));
             }
         }

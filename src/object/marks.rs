@@ -14,6 +14,9 @@ pub const GC_MARK_LABEL: &str = "fluxcd.io/sync-gc-mark";
 /// Annotation that carries the digest of the effective object.
 pub const CHECKSUM_ANNOTATION: &str = "fluxcd.io/sync-checksum";
 
+/// Annotation in which kubectl's client-side apply keeps what it applied last.
+pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Name of a sync set: which repository, branch and paths objects come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SyncSet(String);

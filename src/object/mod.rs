@@ -19,7 +19,7 @@ pub use glob::Glob;
 pub use id::{CLUSTER_SCOPE, Gvk, IdError, Key, ObjectId};
 pub use image::{CanonicalName, ImageName, ImageRef};
 pub use manifest::{Digest, Object, ObjectError, Origin};
-pub use marks::{CHECKSUM_ANNOTATION, GC_MARK_LABEL, SyncSet, gc_mark};
+pub use marks::{CHECKSUM_ANNOTATION, GC_MARK_LABEL, LAST_APPLIED_ANNOTATION, SyncSet, gc_mark};
 pub use order::{rank, sort_for_apply};
 pub use pattern::{Candidate, Pattern, PatternError};
 pub use policy::{Ignore, PIN_ANNOTATION, POLICY_PREFIXES, Policies};

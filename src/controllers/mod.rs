@@ -1,0 +1,1 @@
+//! The controllers of our own custom resources: users of the public library like any other.
