@@ -3,6 +3,7 @@
 //! Reading yields JSON values, as `sigs.k8s.io/yaml` makes them. Edits that keep a file's layout are [`edit`]'s.
 
 pub mod edit;
+mod emit;
 mod input;
 mod loader;
 mod number;
@@ -13,6 +14,7 @@ mod write;
 
 use serde_json::Value;
 
+pub use emit::emit;
 pub use input::decode;
 pub use loader::Documents;
 pub use write::{write, write_scalar};
