@@ -1,1 +1,3 @@
 //! The controllers of our own custom resources: users of the public library like any other.
+
+pub mod inputprovider;
