@@ -32,5 +32,5 @@ pub use kube::Client;
 pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
 pub use normalise::normalise;
 pub use read::{MarkedRead, ReadFailure};
-pub use settings::{OnRequest, Owns, Settings, Validation};
+pub use settings::{Keyed, OnRequest, Owns, Settings, Taken, Validation};
 pub use write::Deleted;

@@ -31,6 +31,58 @@ impl Validation {
 /// Decides by key and mark whether an object with our label is ours (objects of other sync sets carry other marks).
 pub type Owns = Arc<dyn Fn(&Key, &str) -> bool + Send + Sync>;
 
+/// A label or annotation with the value that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyed {
+    /// The key.
+    pub key: String,
+    /// The value; letter case is nobody's business.
+    pub value: String,
+}
+
+impl Keyed {
+    /// Makes one.
+    pub fn new(key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned() }
+    }
+
+    /// Whether a value counts.
+    pub fn is(&self, value: &str) -> bool {
+        value.eq_ignore_ascii_case(&self.value)
+    }
+}
+
+/// A field manager whose fields (of the main resource) become ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its name, or how its name begins.
+    pub manager: String,
+    /// Whether all managers count whose names begin so.
+    pub prefix: bool,
+    /// Whether fields that it set by updates are taken.
+    pub update: bool,
+    /// Whether fields that it set by server-side apply are taken.
+    pub apply: bool,
+}
+
+impl Taken {
+    /// Fields that a manager of this name set by updates.
+    pub fn updated(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), prefix: false, update: true, apply: false }
+    }
+
+    /// Fields that a manager of this name set by server-side apply.
+    pub fn applied(manager: &str) -> Self {
+        Self { update: false, apply: true, ..Self::updated(manager) }
+    }
+
+    /// Whether an entry of managed fields is meant.
+    pub fn is(&self, manager: &str, operation: &str) -> bool {
+        let named = if self.prefix { manager.starts_with(&self.manager) } else { manager == self.manager };
+        named && ((self.update && operation == "Update") || (self.apply && operation == "Apply"))
+    }
+}
+
 /// Hears of every finished request: the verb (`get`, `list`, `watch`, `patch`, `delete`) and the HTTP status, 0 when there
 /// was no answer.
 pub type OnRequest = Arc<dyn Fn(&'static str, u16) + Send + Sync>;

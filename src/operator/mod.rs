@@ -16,6 +16,7 @@ mod preview;
 pub mod reads;
 mod reviews;
 mod run;
+pub mod sets;
 mod triggers;
 
 pub use crate::apply::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
