@@ -7,14 +7,13 @@ use crate::object::image::ImageRef;
 use crate::object::pattern::{Candidate, Pattern};
 use crate::object::{Object, ObjectId, Policies};
 use crate::registry::{Info, RepositoryView};
-use crate::report::{ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
+use crate::report::{ALL_WORKLOADS, ApiError, ImageContainer, ImageInfo, ImageStatus, Workload};
 use crate::source::git;
 
 use super::shared::{ResourcesError, Shared};
 use super::{live, snapshot};
 
 /// What stands for all workloads.
-const ALL: &str = "<all>";
 
 pub(super) async fn list(
     shared: &Shared,
@@ -25,7 +24,7 @@ pub(super) async fn list(
     let untyped = |e: &dyn std::fmt::Display| ApiError::untyped(e.to_string());
     // A field that nobody knows is told of, however many containers there are.
     ImageContainer::default().with_fields(fields).map_err(|e| untyped(&e))?;
-    let is_one = !workload.is_empty() && workload != ALL;
+    let is_one = !workload.is_empty() && workload != ALL_WORKLOADS;
     if is_one && !namespace.is_empty() {
         return Err(untyped(&"cannot filter by 'namespace' and 'workload' at the same time"));
     }

@@ -17,9 +17,6 @@ use super::shared::Shared;
 use super::snapshot::Snapshot;
 use super::{live, words};
 
-/// What asks for the newest images.
-pub(super) const ALL_LATEST: &str = "<all latest>";
-
 /// Decides a release. What automation decided is decided anew here: since then, git and registries may have moved.
 ///
 /// # Errors
@@ -62,7 +59,7 @@ fn failed(e: ReleaseError) -> Failed {
 /// is to choose the hosts that we speak to, and perhaps log in at.
 async fn ensure_known(shared: &Shared, asked: &Update, used: &BTreeSet<CanonicalName>) {
     let Update::Image(release) = asked else { return };
-    if release.image == ALL_LATEST {
+    if release.wants_latest() {
         return;
     }
     let Ok(image) = release.image.parse::<ImageRef>() else { return };

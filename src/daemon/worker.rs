@@ -11,7 +11,7 @@ use crate::runtime::Stop;
 
 use super::jobs::{Ended, Failed, Job};
 use super::shared::Shared;
-use super::{commit, release, sync_job};
+use super::{commit, sync_job};
 
 /// Tells of pauses.
 type Pauses = watch::Receiver<Option<jiff::Timestamp>>;
@@ -92,7 +92,7 @@ async fn perform(shared: &Shared, job: &Job, stop: &Stop) -> Ended {
 /// v1's words for releases in metrics (fluxd-v1 §9).
 fn release_type(update: &Update) -> &'static str {
     match update {
-        Update::Image(release) if release.image == release::ALL_LATEST => "latest_images",
+        Update::Image(release) if release.wants_latest() => "latest_images",
         Update::Image(_) => "specific_image",
         Update::Containers(_) => "containers",
         Update::Auto(_) | Update::Policy(_) | Update::Sync => "automated",

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::object::Object;
 use crate::runtime::Stop;
 use crate::tree::{Dir, Entry, Mode, Tree};
 
@@ -96,7 +95,7 @@ pub(super) async fn load(generator: &Generator, tree: &Tree, stop: &Stop) -> Opt
         let place = &mut placed[at];
         let objects = generator.parsed.read(tree, &file, stop).await.ok()?;
         let before = loaded.objects.get_mut(place.first..place.first + place.count)?;
-        if objects.len() != before.len() || !objects.iter().zip(before.iter()).all(|(a, b)| is_same(a, b)) {
+        if objects.len() != before.len() || !objects.iter().zip(before.iter()).all(|(a, b)| a.is_written_as(b)) {
             return None;
         }
         before.clone_from_slice(&objects);
@@ -106,11 +105,6 @@ pub(super) async fn load(generator: &Generator, tree: &Tree, stop: &Stop) -> Opt
     let last = Last { root: Arc::clone(tree.root()), files: placed, loaded: loaded.clone() };
     *generator.lock_delta() = Some(last);
     Some(loaded)
-}
-
-/// Whether two objects have the same identity as written, so that one can stand in the other's place in a set.
-fn is_same(a: &Object, b: &Object) -> bool {
-    a.name() == b.name() && a.namespace() == b.namespace() && a.gvk().kind.eq_ignore_ascii_case(&b.gvk().kind)
 }
 
 #[cfg(test)]

@@ -162,6 +162,13 @@ impl Object {
         ObjectId::new(self.namespace(), &self.gvk.kind, &self.name)
     }
 
+    /// Whether both have the same identity as written; the case of a kind makes no difference, as in Flux v1.
+    pub fn is_written_as(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.namespace == other.namespace
+            && self.gvk.kind.eq_ignore_ascii_case(&other.gvk.kind)
+    }
+
     /// The API server's key, given the namespace that the object really has.
     pub fn key(&self, namespace: Option<&str>) -> Key {
         Key {

@@ -52,8 +52,7 @@ struct Written(Arc<Object>);
 
 impl PartialEq for Written {
     fn eq(&self, other: &Self) -> bool {
-        let (a, b) = (&self.0, &other.0);
-        a.name() == b.name() && a.namespace() == b.namespace() && a.gvk().kind.eq_ignore_ascii_case(&b.gvk().kind)
+        self.0.is_written_as(&other.0)
     }
 }
 

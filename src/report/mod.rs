@@ -31,8 +31,8 @@ pub use types::{
     PublicKey, ReadOnly, null_when_empty,
 };
 pub use update::{
-    AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet, PolicyUpdate, ResultSet,
-    Update, UpdateSpec, WorkloadResult,
+    ALL_LATEST, ALL_WORKLOADS, AutoChange, Cause, ContainerUpdate, ContainersRelease, ImageRelease, Note, PolicySet,
+    PolicyUpdate, ResultSet, Update, UpdateSpec, WorkloadResult,
 };
 pub use view::{
     ApplyView, CommitView, FieldDiff, FieldOwner, GcView, HeldDeleteView, HeldView, News, ObjectView, ObjectsView,

@@ -168,11 +168,21 @@ pub(super) struct Automated<'a> {
     pub(super) changes: &'a [AutoChange],
 }
 
+/// The word for all workloads in a release, and in a list of images.
+pub const ALL_WORKLOADS: &str = "<all>";
+/// The word for the newest image of every container in a release.
+pub const ALL_LATEST: &str = "<all latest>";
+
 impl ImageRelease {
+    /// Whether it asks for the newest image of every container, and not for one image.
+    pub fn wants_latest(&self) -> bool {
+        self.image == ALL_LATEST
+    }
+
     /// Whether it concerns all workloads: that is said with `<all>`, or by naming none (as v1 takes it).
     pub fn is_for_all(&self) -> bool {
         let named = self.workloads.as_deref().unwrap_or_default();
-        named.is_empty() || named.iter().any(|workload| workload == "<all>")
+        named.is_empty() || named.iter().any(|workload| workload == ALL_WORKLOADS)
     }
 }
 

@@ -10,6 +10,7 @@ mod auth;
 mod backend;
 mod dispatch;
 mod events;
+mod file;
 mod forward;
 mod openapi;
 mod ours;

@@ -196,12 +196,7 @@ fn read(files: &TlsFiles) -> Result<Content, TlsError> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
-    let failed = |reason: String| TlsError::File { path: path.to_owned(), reason };
-    let size = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
-    if size > FILE {
-        return Err(failed(format!("it has {size} bytes, more than {FILE}")));
-    }
-    std::fs::read(path).map_err(|e| failed(e.to_string()))
+    super::file::read(path, FILE).map_err(|reason| TlsError::File { path: path.to_owned(), reason })
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {

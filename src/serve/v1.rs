@@ -11,12 +11,7 @@ use super::dispatch::{Call, Query};
 use super::routes::Endpoint;
 use crate::object::ObjectId;
 use crate::object::image::ImageRef;
-use crate::report::{ApiError, DecodeError, decode_change, first_value, null_when_empty};
-
-/// Stands for every workload.
-const ALL: &str = "<all>";
-/// Stands for the newest image of each container.
-const LATEST: &str = "<all latest>";
+use crate::report::{ALL_LATEST, ALL_WORKLOADS, ApiError, DecodeError, decode_change, first_value, null_when_empty};
 
 /// Answers one request.
 pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response, ApiError> {
@@ -51,7 +46,7 @@ pub(super) async fn answer<A: Api>(api: &A, call: &Call<'_>) -> Result<Response,
 
 async fn images<A: Api>(api: &A, query: &Query) -> Result<Response, ApiError> {
     let workload = match query.first("service") {
-        "" | ALL => ALL,
+        "" | ALL_WORKLOADS => ALL_WORKLOADS,
         id => {
             let bad = |e| malformed(format!("parsing service spec {id:?}: invalid workload spec: {e}"));
             id.parse::<ObjectId>().map_err(bad)?;
@@ -105,14 +100,14 @@ fn image_release(query: &Query) -> Result<Value, ApiError> {
         )));
     }
     let list = |key: &str| -> Result<Vec<String>, ApiError> {
-        for id in query.all(key).filter(|id| *id != ALL) {
+        for id in query.all(key).filter(|id| *id != ALL_WORKLOADS) {
             let bad = |e| malformed(format!("parsing service spec {id:?}: invalid workload spec: {e}"));
             id.parse::<ObjectId>().map_err(bad)?;
         }
         Ok(query.all(key).map(str::to_owned).collect())
     };
     let image = query.first("image");
-    if image != LATEST {
+    if image != ALL_LATEST {
         let bad = |e| malformed(format!("parsing image spec {image:?}: {e}"));
         image.parse::<ImageRef>().map_err(bad)?;
     }

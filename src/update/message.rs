@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::object::ObjectId;
 use crate::report::{
-    AutoChange, Cause, ContainersRelease, Detail, Event, ImageRelease, PolicyEvent, PolicyUpdate, ResultSet, Update,
-    UpdateSpec,
+    ALL_LATEST, ALL_WORKLOADS, AutoChange, Cause, ContainersRelease, Detail, Event, ImageRelease, PolicyEvent,
+    PolicyUpdate, ResultSet, Update, UpdateSpec,
 };
 
 /// The message of the commit that carries out an update. `skip` is put behind it as it is (`[ci skip]`), and then white
@@ -45,8 +45,8 @@ fn clean(text: &str) -> String {
 
 fn image(release: &ImageRelease) -> String {
     let plain = |text: &str| match text {
-        "<all latest>" => "all latest".to_owned(),
-        "<all>" => "all".to_owned(),
+        ALL_LATEST => "all latest".to_owned(),
+        ALL_WORKLOADS => "all".to_owned(),
         other => other.to_owned(),
     };
     let workloads: Vec<_> = release.workloads.iter().flatten().map(|w| plain(w)).collect();

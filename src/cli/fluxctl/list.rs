@@ -7,6 +7,7 @@ use super::session::{Connection, Session};
 use super::terminal::out;
 use crate::client::show::{self, Table};
 use crate::client::{List, Workload};
+use crate::report::ALL_WORKLOADS;
 
 /// How often a watched list is read.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -74,7 +75,7 @@ pub(super) async fn images(session: &Session<'_>) -> Result<(), Problem> {
     let limit = usize::try_from(session.given.int("limit")).unwrap_or_default();
     let workload = session.given.text("workload");
     let (service, namespace) = if workload.is_empty() {
-        ("<all>".to_owned(), session.namespace())
+        (ALL_WORKLOADS.to_owned(), session.namespace())
     } else {
         (session.id(&workload)?.to_string(), String::new())
     };

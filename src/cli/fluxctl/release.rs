@@ -13,7 +13,7 @@ use super::terminal::{out, tell};
 use crate::client::show;
 use crate::client::{JobResult, Menu};
 use crate::object::ImageRef;
-use crate::report::{Cause, ContainersRelease, ImageRelease, Update, UpdateSpec};
+use crate::report::{ALL_LATEST, ALL_WORKLOADS, Cause, ContainersRelease, ImageRelease, Update, UpdateSpec};
 use crate::runtime::blocking;
 
 /// How often a roll-out is looked at, as in v1.
@@ -71,8 +71,8 @@ fn spec(session: &Session<'_>) -> Result<ImageRelease, Problem> {
     };
     let excludes = ids(&given.list("exclude"))?;
     Ok(ImageRelease {
-        workloads: Some(if all { vec!["<all>".to_owned()] } else { ids(&workloads)? }),
-        image: if all_images { "<all latest>".to_owned() } else { image_of(&image)? },
+        workloads: Some(if all { vec![ALL_WORKLOADS.to_owned()] } else { ids(&workloads)? }),
+        image: if all_images { ALL_LATEST.to_owned() } else { image_of(&image)? },
         kind: if given.bool("dry-run") || given.bool("interactive") { "plan" } else { "execute" }.to_owned(),
         excludes: (!excludes.is_empty()).then_some(excludes),
         force: given.bool("force"),

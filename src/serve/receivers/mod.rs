@@ -20,6 +20,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::report::{ApiError, Change, DecodeError};
 
+pub use payload::changes;
+
 /// Largest configuration or key file, in bytes.
 const FILE: u64 = 64 << 10;
 
@@ -199,29 +201,10 @@ impl Endpoint {
     }
 }
 
-/// What a verified webhook tells of; nothing for tests and events that concern nobody here. `registry_host` is for sources
-/// that name images without their host.
-///
-/// # Errors
-/// When the body is not what the source sends.
-pub fn changes(
-    source: Source,
-    headers: &HeaderMap,
-    body: &[u8],
-    registry_host: &str,
-) -> Result<Vec<Change>, HookError> {
-    payload::changes(source, headers, body, registry_host)
-}
-
 fn digest(key: &[u8], registry_host: &str) -> String {
     hex::encode(Sha256::new().chain_update(key).chain_update(registry_host).finalize())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let failed = |reason: String| ConfigError::File { path: path.to_owned(), reason };
-    let size = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
-    if size > FILE {
-        return Err(failed(format!("it has {size} bytes, more than {FILE}")));
-    }
-    std::fs::read(path).map_err(|e| failed(e.to_string()))
+    super::file::read(path, FILE).map_err(|reason| ConfigError::File { path: path.to_owned(), reason })
 }

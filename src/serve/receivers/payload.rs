@@ -20,7 +20,17 @@ fn malformed(text: impl Into<String>) -> HookError {
     HookError::Malformed(text.into())
 }
 
-pub(super) fn changes(source: Source, headers: &HeaderMap, body: &[u8], registry_host: &str) -> Changes {
+/// What a verified webhook tells of; nothing for tests and events that concern nobody here. `registry_host` is for sources
+/// that name images without their host.
+///
+/// # Errors
+/// When the body is not what the source sends.
+pub fn changes(
+    source: Source,
+    headers: &HeaderMap,
+    body: &[u8],
+    registry_host: &str,
+) -> Result<Vec<Change>, HookError> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let json = || json(headers, body);
     match source {

@@ -5,11 +5,8 @@ use std::collections::BTreeSet;
 use super::{ReleaseError, ignored, live_images, skipped};
 use crate::object::ObjectId;
 use crate::object::image::ImageRef;
-use crate::report::{ImageRelease, Update, Workload, WorkloadResult};
+use crate::report::{ALL_LATEST, ImageRelease, Update, Workload, WorkloadResult};
 use crate::update::GitWorkload;
-
-/// The word for the newest image of each container.
-const ALL_LATEST: &str = "<all latest>";
 
 /// The part of a specification that says whom it concerns.
 pub(super) struct Scope {
