@@ -1,19 +1,31 @@
-//! The words of conditions: types, statuses and reasons that appear in the status of objects. No custom resource is defined
-//! here yet.
+//! Our custom resources as types with their schemas, and the words that their statuses share: conditions, inventories,
+//! histories, annotations, durations. Functions of values only; nothing here acts or knows the time.
 
-/// Condition types that several kinds share (kstatus and the API conventions).
-pub mod condition {
-    /// The object does what it is for.
-    pub const READY: &str = "Ready";
-    /// A controller is bringing the object to what its spec asks for.
-    pub const RECONCILING: &str = "Reconciling";
-    /// A controller has given up until somebody helps.
-    pub const STALLED: &str = "Stalled";
-    /// A Deployment's roll-out, an API's wait.
-    pub const PROGRESSING: &str = "Progressing";
-    /// The object serves.
-    pub const AVAILABLE: &str = "Available";
-}
+pub mod annotation;
+pub mod condition;
+pub mod duration;
+pub mod history;
+pub mod inputprovider;
+pub mod inventory;
+pub mod resourceset;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use schema::definitions;
+
+/// API group of our custom resources.
+pub const GROUP: &str = "fluxcd.controlplane.io";
+/// `apiVersion` of our custom resources.
+pub const API_VERSION: &str = "fluxcd.controlplane.io/v1";
+/// Finalizer of our custom resources.
+pub const FINALIZER: &str = "fluxcd.controlplane.io/finalizer";
+/// Field manager of what is applied and of statuses, and source of events.
+pub const FIELD_MANAGER: &str = "flux-operator";
+/// Label of every generated object: name of the ResourceSet that owns it.
+pub const OWNER_NAME_LABEL: &str = "resourceset.fluxcd.controlplane.io/name";
+/// Label of every generated object: namespace of the ResourceSet that owns it.
+pub const OWNER_NAMESPACE_LABEL: &str = "resourceset.fluxcd.controlplane.io/namespace";
 
 /// Values of a condition's `status`.
 pub mod status {

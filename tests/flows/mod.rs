@@ -15,6 +15,7 @@ mod in_cluster;
 mod parity;
 mod process;
 mod registry;
+mod resourceset;
 mod rig;
 mod safety;
 mod strategic_merge;

@@ -1,0 +1,3 @@
+//! ResourceSets against a real API server.
+
+mod definitions;
