@@ -10,6 +10,7 @@
 
 mod component;
 mod contention;
+pub mod controller;
 mod handle;
 mod own;
 mod preview;

@@ -13,8 +13,11 @@ use prometheus::{
 use crate::apply::{Done, Outcome};
 use crate::plan::Reach;
 
+mod controllers;
 mod images;
 
+use controllers::Controllers;
+pub use controllers::{ControllerMetrics, PassResult, Series, SeriesDetails};
 pub use images::ImageWork;
 use images::Images;
 
@@ -35,6 +38,7 @@ pub struct Metrics {
     v1: V1,
     images: Images,
     own: Own,
+    controllers: Controllers,
 }
 
 /// What v1 had.
@@ -209,10 +213,25 @@ impl Metrics {
     pub fn new(version: &str) -> Result<Self, MetricsError> {
         let build = Builder(Registry::new());
         build.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
-        let metrics =
-            Self { v1: V1::new(&build)?, images: Images::new(&build)?, own: Own::new(&build)?, registry: build.0 };
+        let metrics = Self {
+            v1: V1::new(&build)?,
+            images: Images::new(&build)?,
+            own: Own::new(&build)?,
+            controllers: Controllers::new(&build)?,
+            registry: build.0,
+        };
         metrics.own.build.with_label_values(&[version]).set(1);
         Ok(metrics)
+    }
+
+    /// The metrics of a controller; `workers` is how many of its passes run at most at a time.
+    pub fn controller(&self, name: &'static str, workers: usize) -> ControllerMetrics {
+        ControllerMetrics::new(self.controllers.clone(), name, workers)
+    }
+
+    /// Counts a request to an API server in the metric that controller-runtime has; status 0 is no answer.
+    pub fn rest_request(&self, status: u16, host: &str, method: &str) {
+        self.controllers.request(status, host, method);
     }
 
     /// Counts one sync.
@@ -332,6 +351,7 @@ impl Metrics {
     /// When a collector yields what cannot be written.
     pub fn expose(&self) -> Result<Vec<u8>, MetricsError> {
         self.v1.scrapes.with_label_values(&["200"]).inc();
+        self.controllers.refresh();
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         Ok(out)
