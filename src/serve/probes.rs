@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::answer;
 use super::api::Api;
-use crate::report::ApiError;
+use crate::report::{ApiError, Metrics, MetricsError};
 use crate::runtime::{Liveness, Readiness};
 
 /// What the probes ask.
@@ -41,6 +41,10 @@ fn verdict(complaints: &[String]) -> Response {
 pub(super) fn metrics(api: &impl Api) -> Result<Response, ApiError> {
     let metrics = api.metrics();
     metrics.paused(api.paused_since().is_some());
-    let text = metrics.expose().map_err(|e| ApiError::server("metrics could not be written", e.to_string()))?;
-    Ok(answer::with_body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
+    exposed(&metrics).map_err(|e| ApiError::server("metrics could not be written", e.to_string()))
+}
+
+/// All series as Prometheus reads them.
+pub(super) fn exposed(metrics: &Metrics) -> Result<Response, MetricsError> {
+    Ok(answer::with_body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics.expose()?))
 }

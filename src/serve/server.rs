@@ -179,7 +179,7 @@ fn router<A: Api>(service: &Arc<Service<A>>, door: Door) -> Router {
     Router::new().fallback_service(handle).layer(CatchPanicLayer::custom(panicked))
 }
 
-async fn bind(address: &str) -> Result<TcpListener, Error> {
+pub(super) async fn bind(address: &str) -> Result<TcpListener, Error> {
     let failed = |source| Error::Bind { address: address.to_owned(), source };
     let Some(port) = address.strip_prefix(':') else { return TcpListener::bind(address).await.map_err(failed) };
     match TcpListener::bind(format!("[::]:{port}")).await {
@@ -191,14 +191,14 @@ async fn bind(address: &str) -> Result<TcpListener, Error> {
 
 /// What stands behind a listener.
 #[derive(Clone)]
-struct Front {
-    router: Router,
-    limits: Limits,
-    tls: Option<Tls>,
+pub(super) struct Front {
+    pub(super) router: Router,
+    pub(super) limits: Limits,
+    pub(super) tls: Option<Tls>,
 }
 
 /// Accepts connections; at the bound, new ones wait in the system's queue until an old one ends.
-async fn accept_all(listener: TcpListener, front: Front, stop: &Stop) {
+pub(super) async fn accept_all(listener: TcpListener, front: Front, stop: &Stop) {
     let draining = GracefulShutdown::new();
     let mut open: FuturesUnordered<Scoped<()>> = FuturesUnordered::new();
     loop {
