@@ -38,8 +38,8 @@ pub(super) enum ConnectError {
 /// A client and what its configuration says.
 pub(super) struct Connection {
     pub(super) client: kube::Client,
-    /// The API server's address.
-    pub(super) host: String,
+    /// The API server's address and what else the client was made of, for clients of other identities.
+    pub(super) config: Config,
 }
 
 /// Makes the client. `explicit` is the file of `--kube-config`; only without it, `KUBECONFIG` counts.
@@ -64,13 +64,12 @@ pub(super) async fn connect(explicit: Option<&Path>, env: &Environment) -> Resul
     };
     // The kube crate would retry for many minutes; retries are made within a pass's deadline instead.
     config.default_retry = false;
-    let host = config.cluster_url.to_string();
-    Ok(Connection { client: kube::Client::try_from(config)?, host })
+    Ok(Connection { client: kube::Client::try_from(config.clone())?, config })
 }
 
 /// Makes the client of a context of the user's kubeconfig files; of the current one when it is empty, else of the pod that
 /// the process runs in.
-pub(super) async fn in_context(context: &str, env: &Environment) -> Result<kube::Client, ConnectError> {
+pub(super) async fn in_context(context: &str, env: &Environment) -> Result<Connection, ConnectError> {
     let files: Vec<PathBuf> = env.kubeconfig_files().into_iter().filter(|file| file.exists()).collect();
     let named = (!context.is_empty()).then(|| context.to_owned());
     let mut config = match merged(&files)? {
@@ -89,7 +88,7 @@ pub(super) async fn in_context(context: &str, env: &Environment) -> Result<kube:
         },
     };
     config.default_retry = false;
-    Ok(kube::Client::try_from(config)?)
+    Ok(Connection { client: kube::Client::try_from(config.clone())?, config })
 }
 
 /// Reads and merges files as kubectl does: of two values the first stands. `None` without files.
@@ -172,8 +171,8 @@ mod tests {
         let env = env(dir.path(), &[("a", &FULL.replace(":9", ":7"))]);
         let explicit = dir.path().join("b");
         std::fs::write(&explicit, FULL).unwrap();
-        assert_eq!(connect(Some(&explicit), &env).await.unwrap().host, "http://127.0.0.1:9/");
-        assert_eq!(connect(None, &env).await.unwrap().host, "http://127.0.0.1:7/");
+        assert_eq!(connect(Some(&explicit), &env).await.unwrap().config.cluster_url, "http://127.0.0.1:9/");
+        assert_eq!(connect(None, &env).await.unwrap().config.cluster_url, "http://127.0.0.1:7/");
     }
 
     #[tokio::test]

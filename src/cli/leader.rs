@@ -78,6 +78,21 @@ pub(super) fn elect(election: LeaderElection, client: kube::Client) -> Running {
     Running { leading, leader, release: (release, task) }
 }
 
+/// Takes part in an election whose followers only wait.
+pub(super) fn lead(settings: ElectionSettings, client: kube::Client) -> (watch::Receiver<bool>, Release) {
+    let release = Stop::new();
+    let (election, mut leadership) = Election::new(client, settings);
+    let (tell, leading) = watch::channel(false);
+    let forward = async move {
+        while leadership.changed().await.is_ok() {
+            tell.send_replace(leadership.borrow_and_update().leader);
+        }
+    };
+    let until = release.clone();
+    let task = scoped(async move { tokio::join!(election.run(until), forward).0 });
+    (leading, (release, task))
+}
+
 /// A holder that is us although we do not lead any more is nobody.
 fn who(now: &Leadership, own: &str) -> Leader {
     match &now.holder {

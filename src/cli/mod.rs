@@ -2,6 +2,8 @@
 //! the only one that sees environment variables.
 
 mod connect;
+mod controllers;
+mod ending;
 mod environment;
 mod flags;
 pub mod fluxctl;
@@ -16,11 +18,11 @@ use std::process::ExitCode;
 
 use tracing::Level;
 
-use crate::runtime::{log, process};
+use crate::runtime::{TaskError, log, process};
 use crate::serve;
 use environment::Environment;
 use flags::{Given, Parsed};
-use settings::{Notice, Settings};
+use settings::Notice;
 
 /// Exit code of a command line that cannot be used, as v1's.
 const BAD_USAGE: u8 = 2;
@@ -32,6 +34,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let failed = process::launch(args.skip(1));
         print_error(&failed.to_string());
         return ExitCode::from(126);
+    }
+    if args.peek().is_some_and(|arg| arg == "controllers") {
+        return controllers::main(args.skip(1));
     }
     let mut notices = Vec::new();
     let parsed = flags::parse(args, &mut notices);
@@ -49,6 +54,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Parsed::Run { given, .. }) if given.bool("version") => print(concat!(env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Parsed::Run { given, rest }) => match rest.first().map(String::as_str) {
             Some("openapi") => print_openapi(),
+            Some("crd") => controllers::print_definitions(),
             _ => daemon(&given),
         },
     }
@@ -72,19 +78,20 @@ fn daemon(given: &Given) -> ExitCode {
     let built = settings::build(given, &env, &mut notices);
     notices.iter().for_each(tell);
     match built {
-        Ok(settings) => in_runtime(settings, &env),
+        Ok(settings) => in_runtime(run::run(settings, &env)),
         Err(error) => fatal(&error),
     }
 }
 
-fn in_runtime(settings: Settings, env: &Environment) -> ExitCode {
+/// Runs a program's life on a runtime of its own.
+fn in_runtime(life: impl Future<Output = Result<(), TaskError>>) -> ExitCode {
     // A provider that is installed already serves as well.
     rustls::crypto::ring::default_provider().install_default().ok();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fatal(&error),
     };
-    let ended = runtime.block_on(run::run(settings, env));
+    let ended = runtime.block_on(life);
     // Blocking work that does not end must not keep the process.
     runtime.shutdown_background();
     match ended {

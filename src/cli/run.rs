@@ -3,10 +3,9 @@
 //! Start order is Flux v1's (fluxd-v1 §1.3). A failure before the loops run is fatal; afterwards each part keeps itself
 //! going, and one that ends unasked ends the process.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::daemon::{Daemon, Handle, Parts, open_key_ring};
@@ -19,19 +18,15 @@ use crate::serve::{Leader, Probes, Server, upstream::Upstream};
 use crate::source::git::{KeyRing, Repo, SshSettings, Verify, import_gpg_keys, sanitise_url};
 
 use super::connect::{self, Connection};
+use super::controllers::{self, Cluster};
+use super::ending::{DRAIN, Reason, signals};
 use super::environment::Environment;
 use super::leader::{Release, elect};
 use super::settings::{Settings, is_http};
 use super::watchdog;
 
-/// How long the parts have to end after a signal. With the release of the lease, the process ends within 10 s.
-const DRAIN: Duration = Duration::from_secs(7);
-
 /// The name of the HTTP server's task; its failure ends the process like a signal (fluxd-v1 §1.3).
 const HTTP: &str = "http";
-
-/// Why the process ends, once known.
-type Reason = Arc<OnceLock<&'static str>>;
 
 /// Runs the daemon until a signal or a failure.
 pub(super) async fn run(mut settings: Settings, env: &Environment) -> Result<(), TaskError> {
@@ -94,25 +89,6 @@ fn conclude(ended: Result<(), TaskFailure>, reason: &Reason) -> Result<(), TaskE
     }
 }
 
-/// The first SIGTERM or SIGINT drains, the second aborts.
-fn signals(stop: Stop, reason: Reason) -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        let mut next = async || {
-            tokio::select! {
-                _ = term.recv() => "terminated",
-                _ = int.recv() => "interrupt",
-            }
-        };
-        let name = next().await;
-        // The first reason stands.
-        reason.set(name).ok();
-        stop.stop();
-        next().await;
-        stop.abort();
-    })
-}
-
 /// What generators leave behind becomes ours, and is ended.
 fn own_orphans(tasks: &Tasks, stop: &Stop) {
     if let Err(error) = process::become_subreaper() {
@@ -125,6 +101,7 @@ fn own_orphans(tasks: &Tasks, stop: &Stop) {
 /// A cluster that answered, and the deploy key kept in it.
 struct Connected {
     client: kube::Client,
+    config: kube::Config,
     reads: Reads,
     keys: Option<KeyRing>,
     metrics: Arc<Metrics>,
@@ -134,12 +111,12 @@ struct Connected {
 /// Connects to the cluster and learns from it what the settings still lack.
 async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Result<Connected, TaskError> {
     let connection = connect::connect(settings.kube_config.as_deref(), env).await?;
-    let Connection { client, host } = connection;
+    let Connection { client, config } = connection;
     let reads = Reads::new(client.clone(), settings.operator.allow_namespaces.clone(), "fluxd");
     // Users rely on the crash loop at bootstrap when the API server cannot be reached.
     let version = reads.server_version().await?;
     let keys = open_keys(settings, &reads, env, stop).await?;
-    tracing::info!(component = "cluster", host, version = format!("kubernetes-{version}"));
+    tracing::info!(component = "cluster", host = config.cluster_url.to_string(), version = format!("kubernetes-{version}"));
     match reads.ping().await {
         Ok(()) => tracing::info!(component = "cluster", ping = true),
         Err(error) => tracing::error!(component = "cluster", ping = false, err = %error),
@@ -158,7 +135,7 @@ async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Res
     if settings.require_ecr {
         registry.check_ecr().await?;
     }
-    Ok(Connected { client, reads, keys, metrics, registry })
+    Ok(Connected { client, config, reads, keys, metrics, registry })
 }
 
 /// In a cluster, a repository over ssh is reached with the deploy key of our secret; elsewhere, and over http, with what
@@ -185,9 +162,9 @@ async fn open_keys(
 /// Puts the parts together and starts them.
 fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -> Result<Option<Release>, TaskError> {
     summarise(&settings);
-    let Connected { client, reads, keys, metrics, registry } = connected;
+    let Connected { client, config, reads, keys, metrics, registry } = connected;
     let (repo, bound) = (Repo::new(settings.git), settings.operator.deadline);
-    let (commands, requests) = (Arc::clone(&metrics), Arc::clone(&metrics));
+    let (commands, requests, counted) = (Arc::clone(&metrics), Arc::clone(&metrics), Arc::clone(&metrics));
     let on_run = OnRun(Arc::new(move |took, success| commands.generator(took, success)));
     let generator = Generator::new(settings.generate).on_run(on_run);
     let images = registry.clone();
@@ -196,11 +173,14 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     let mut operator = Operator::new(daemon, settings.operator, client.clone())
         .on_request(Arc::new(move |verb, status| requests.api_request(verb, status)));
     handle.attach(operator.handle());
-    let (mut release, mut leader) = (None, None);
+    let (mut release, mut leader, mut leading) = (None, None, None);
     if let Some(election) = settings.leader_election {
-        let running = elect(election, client);
-        operator = operator.with_leadership(running.leading);
-        (release, leader) = (Some(running.release), Some(running.leader));
+        let running = elect(election, client.clone());
+        operator = operator.with_leadership(running.leading.clone());
+        (release, leader, leading) = (Some(running.release), Some(running.leader), Some(running.leading));
+    }
+    if let Some(common) = settings.controllers {
+        controllers::start(common, Cluster { client, config, metrics: counted, leading }, tasks, stop)?;
     }
     let probes = Probes::default();
     let token = || stop.clone();

@@ -5,7 +5,7 @@
 const PADDING: usize = 2;
 
 /// Sets text whose cells end with tabs into columns.
-pub(super) fn columns(text: &str) -> String {
+pub fn columns(text: &str) -> String {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     let mut widths: Vec<Vec<usize>> = lines.iter().map(|cells| vec![0; cells.len() - 1]).collect();
     let most = widths.iter().map(Vec::len).max().unwrap_or_default();

@@ -5,6 +5,7 @@
 //! here follows: CSV records as list values whose first occurrence replaces the default, `-l=x`, booleans with a value,
 //! Go's numbers and durations, its error texts. What flags *mean* together is `settings`' work.
 
+mod controllers;
 mod csv;
 mod duration;
 mod parse;
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(super) use duration::parse as parse_duration;
-pub(super) use parse::{FlagError, Parsed, parse, parse_with};
-pub(super) use usage::usage;
+pub(super) use parse::{FlagError, Parsed, parse, parse_controllers, parse_with};
+pub(super) use usage::{of_controllers, usage};
 pub(super) use value::Value;
 
 /// The type of a flag's value.
@@ -51,6 +52,7 @@ pub(super) enum Group {
     Ssh,
     Upstream,
     Additions,
+    Controllers,
 }
 
 /// What a flag does in this program.
@@ -95,7 +97,7 @@ impl Flag {
 pub(super) type Tables = [&'static [Flag]; 2];
 
 /// The tables of the daemon.
-const DAEMON: Tables = [table::FLAGS, &[]];
+const DAEMON: Tables = [table::FLAGS, controllers::SHARED];
 
 /// The values of all flags: given ones, and defaults for the rest.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{DAEMON, Flag, Given, Kind, Tables, Value, value};
+use super::{DAEMON, Flag, Given, Kind, Tables, Value, controllers, value};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -30,6 +30,12 @@ pub(in crate::cli) fn parse(
     notices: &mut Vec<String>,
 ) -> Result<Parsed, FlagError> {
     parse_with(DAEMON, args, notices)
+}
+
+/// Reads the arguments behind `fluxd controllers`.
+pub(in crate::cli) fn parse_controllers(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, FlagError> {
+    // No flag of theirs is deprecated.
+    parse_with(controllers::TABLES, args, &mut Vec::new())
 }
 
 /// Reads arguments by the tables given.

@@ -236,6 +236,14 @@ pub(super) static FLAGS: &[Flag] = &[
         "confine the commands of .flux.yaml (Landlock): they read the system's files, and write to the working copy, \
          TMPDIR, and .config, .cache and .local of the home directory",
     ),
+    flag(
+        Additions,
+        "controllers",
+        List,
+        "",
+        "controllers to run beside the git loop: resourceset (ResourceSets and their input providers); `fluxd controllers` \
+         runs them alone",
+    ),
     flag(Additions, "leader-elect", Bool, "false", "work only while holding a Lease, so that several replicas may run"),
     flag(Additions, "leader-elect-namespace", Text, "", "namespace of that Lease; empty for our own"),
     flag(Additions, "leader-elect-name", Text, "fluxd", "name of that Lease"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Effect, Flag, Group, Kind, table};
+use super::{Effect, Flag, Group, Kind, Tables, controllers};
 
 const HEADINGS: &[(Group, &str)] = &[
     (Group::General, "General"),
@@ -14,32 +14,55 @@ const HEADINGS: &[(Group, &str)] = &[
     (Group::Images, "Image registries and automation"),
     (Group::Upstream, "Upstream service"),
     (Group::Additions, "Additions to Flux v1"),
+    (Group::Controllers, "Controllers, with --controllers"),
 ];
+
+/// The same for `fluxd controllers`.
+const HEADINGS_ALONE: &[(Group, &str)] = &[(Group::General, "General"), (Group::Controllers, "Controllers")];
 
 /// Columns of the terminal that lines are folded to.
 const WIDTH: usize = 120;
 
-/// Writes the help.
+/// How far the longest name may push the explanations to the right; those of longer names begin on a line of their own.
+const COLUMN: usize = 40;
+
+/// Writes the daemon's help.
 pub(in crate::cli) fn usage() -> String {
     let mut text = String::from(
         "DESCRIPTION\n  fluxd keeps a Kubernetes cluster equal to a git repository.\n\n\
-         USAGE\n  fluxd [flags]        run the daemon\n  fluxd openapi        print the API's OpenAPI document\n\nFLAGS\n",
+         USAGE\n  fluxd [flags]        run the daemon\n  fluxd controllers    run controllers alone (--help shows their flags)\n  \
+         fluxd crd            print the definitions of the custom resources\n  \
+         fluxd openapi        print the API's OpenAPI document\n\nFLAGS\n",
     );
-    let shown = || table::FLAGS.iter().filter(|flag| flag.deprecated.is_none());
-    let column = shown().map(|flag| left_side(flag).len()).max().unwrap_or_default() + 3;
-    for (group, heading) in HEADINGS {
+    flags(&mut text, super::DAEMON, HEADINGS);
+    text
+}
+
+/// Writes the help of `fluxd controllers`.
+pub(in crate::cli) fn of_controllers() -> String {
+    let mut text = String::from(
+        "DESCRIPTION\n  fluxd controllers reconciles ResourceSets and ResourceSetInputProviders.\n\n\
+         USAGE\n  fluxd controllers [flags]\n\nFLAGS\n",
+    );
+    flags(&mut text, controllers::TABLES, HEADINGS_ALONE);
+    text
+}
+
+fn flags(text: &mut String, tables: Tables, headings: &[(Group, &str)]) {
+    let shown = || tables.into_iter().flatten().filter(|flag| flag.deprecated.is_none());
+    let column = shown().map(|flag| left_side(flag).len()).max().unwrap_or_default().min(COLUMN) + 3;
+    for (group, heading) in headings {
         // Writing into a String cannot fail.
         write!(text, "\n{heading}:\n").unwrap_or_default();
         for flag in shown().filter(|flag| flag.group == *group) {
-            let left = left_side(flag);
-            let right = fold(&right_side(flag), WIDTH - column, column);
-            writeln!(text, "{left:column$}{right}").unwrap_or_default();
+            let (left, right) = (left_side(flag), fold(&right_side(flag), WIDTH - column, column));
+            let gap = if left.len() < column { String::new() } else { format!("\n{:column$}", "") };
+            writeln!(text, "{left:column$}{gap}{right}").unwrap_or_default();
         }
     }
     text.push_str(
         "\nA list is one CSV record, and may be given several times. Durations look like 90s, 1m30s or 1h.\n",
     );
-    text
 }
 
 fn left_side(flag: &Flag) -> String {

@@ -29,8 +29,8 @@ pub(super) fn read(args: Vec<OsString>) -> Result<Call, Unusable> {
         None => None,
         Some(at) => {
             let name = args.remove(at);
-            let unknown = || Unusable { verb: None, text: unknown_verb(&name) };
-            Some(verbs::find(&name).ok_or_else(unknown)?)
+            let unknown = || Unusable { verb: None, text: unknown_verb(&name, "fluxctl", VERBS) };
+            Some(below(verbs::find(&name).ok_or_else(unknown)?, &mut args)?)
         }
     };
     let tables = [GLOBAL, verb.map_or(ROOT, |verb| verb.flags)];
@@ -41,6 +41,16 @@ pub(super) fn read(args: Vec<OsString>) -> Result<Call, Unusable> {
         // The tables hold the flag themselves.
         Parsed::Help => Err(Unusable { verb, text: "help is a flag of every verb".to_owned() }),
     }
+}
+
+/// The verb below a verb that the next argument names; the verb itself when it has none below or nothing follows.
+fn below(verb: &'static Verb, args: &mut Vec<String>) -> Result<&'static Verb, Unusable> {
+    let at = if verb.below.is_empty() { None } else { verb_at(args) };
+    let Some(at) = at else { return Ok(verb) };
+    let word = args.remove(at);
+    let path = format!("fluxctl {}", verb.name);
+    verb.find_below(&word)
+        .ok_or_else(|| Unusable { verb: Some(verb), text: unknown_verb(&word, &path, verb.below) })
 }
 
 /// Where the first argument stands that is neither a flag nor, by what can be known without the verb, a flag's value.
@@ -71,11 +81,11 @@ fn takes_value(is_it: impl Fn(&&Flag) -> bool) -> bool {
     known.is_none_or(|flag| !matches!(flag.kind, Kind::Bool | Kind::Count))
 }
 
-fn unknown_verb(name: &str) -> String {
-    let alike: Vec<&str> = VERBS.iter().map(|verb| verb.name).filter(|known| is_like(name, known)).collect();
+fn unknown_verb(name: &str, path: &str, verbs: &[Verb]) -> String {
+    let alike: Vec<&str> = verbs.iter().map(Verb::last_word).filter(|known| is_like(name, known)).collect();
     let hint =
         if alike.is_empty() { String::new() } else { format!("\n\nDid you mean this?\n\t{}\n", alike.join("\n\t")) };
-    format!("unknown command {name:?} for \"fluxctl\"{hint}")
+    format!("unknown command {name:?} for {path:?}{hint}")
 }
 
 /// Whether a verb begins with what was written, or is at most two letters away from it.
@@ -151,16 +161,31 @@ mod tests {
 
     #[test]
     fn every_default_can_be_read_and_no_name_or_letter_stands_twice() {
-        for verb in VERBS {
+        for verb in VERBS.iter().flat_map(|verb| std::iter::once(verb).chain(verb.below)) {
+            let words: Vec<&str> = verb.name.split(' ').collect();
             let (mut names, mut letters) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
             for flag in GLOBAL.iter().chain(verb.flags) {
                 assert!(names.insert(flag.name), "--{} of {} stands twice", flag.name, verb.name);
                 assert!(flag.short.is_none_or(|letter| letters.insert(letter)), "-{:?} of {}", flag.short, verb.name);
                 let default = format!("--{}={}", flag.name, flag.default);
-                assert!(flag.default.is_empty() || call(&[verb.name, &default]).is_ok(), "{default} of {}", verb.name);
+                assert!(flag.default.is_empty() || call(&[&words[..], &[&default]].concat()).is_ok(), "{default} of {}", verb.name);
             }
             assert!(verb.flags.is_sorted_by_key(|flag| flag.name), "the flags of {} are not sorted", verb.name);
         }
         assert!(VERBS.is_sorted_by_key(|verb| verb.name));
+        assert!(VERBS.iter().all(|verb| verb.below.is_sorted_by_key(|verb| verb.name)));
+    }
+
+    #[test]
+    fn verbs_stand_below_others_and_flags_anywhere() {
+        for args in [&["rset", "tree", "web", "-n", "a"][..], &["rset", "-n", "a", "tree", "web"], &["-n=a", "rset", "tree", "web"]] {
+            let call = call(args).unwrap();
+            assert_eq!((call.verb.unwrap().name, call.rest.as_slice()), ("rset tree", &["web".to_owned()][..]), "{args:?}");
+            assert_eq!(call.given.text("namespace"), "a");
+        }
+        assert_eq!(call(&["rset"]).unwrap().verb.unwrap().name, "rset");
+        let error = call(&["rset", "tre"]).err().unwrap();
+        assert_eq!(error.text, "unknown command \"tre\" for \"fluxctl rset\"\n\nDid you mean this?\n\ttree\n");
+        assert_eq!(error.verb.unwrap().name, "rset");
     }
 }

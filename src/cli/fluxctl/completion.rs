@@ -35,12 +35,14 @@ fn command() -> Command {
 }
 
 fn subcommand(verb: &'static Verb) -> Command {
-    let mut command = Command::new(verb.name).about(verb.about).visible_aliases(verb.aliases.iter().copied());
+    let mut command = Command::new(verb.last_word()).about(verb.about).visible_aliases(verb.aliases.iter().copied());
     command = command.disable_help_flag(true).args(GLOBAL.iter().chain(verb.flags).map(argument));
+    command = command.subcommands(verb.below.iter().map(subcommand));
     match verb.name {
         "completion" => command.arg(Arg::new("shell").value_parser(["bash", "fish", "powershell", "zsh"])),
         "help" => command.arg(Arg::new("verb").value_parser(VERBS.iter().map(|v| v.name).collect::<Vec<_>>())),
         "trace" => command.arg(Arg::new("object")),
+        _ if verb.arguments.contains("NAME") => command.arg(Arg::new("name")),
         _ => command,
     }
 }
@@ -54,6 +56,9 @@ fn argument(flag: &'static Flag) -> Arg {
     let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).action(action);
     match flag.name {
         "out" | "output-dir" => arg = arg.value_hint(ValueHint::DirPath),
+        "filename" | "inputs-from" | "inputs-from-provider" | "against" | "kubeconfig" => {
+            arg = arg.value_hint(ValueHint::FilePath);
+        }
         "url" | "git-url" => arg = arg.value_hint(ValueHint::Url),
         _ => {}
     }

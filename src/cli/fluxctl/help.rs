@@ -28,17 +28,19 @@ pub(super) fn of_program() -> String {
 
 /// The help of `fluxctl` without its introduction.
 pub(super) fn usage_of_program() -> String {
-    let mut text = String::from("Usage:\n  fluxctl [command]\n\nAvailable Commands:\n");
-    let width = VERBS.iter().map(|verb| verb.name.len()).max().unwrap_or_default();
-    for verb in VERBS {
-        // Writing into a String cannot fail, here and below.
-        writeln!(text, "  {:width$} {}", verb.name, verb.about).unwrap_or_default();
-    }
+    let mut text = format!("Usage:\n  fluxctl [command]\n\nAvailable Commands:\n{}", list(VERBS));
     let mut flags: Vec<&Flag> = GLOBAL.iter().chain(ROOT).collect();
     flags.sort_by_key(|flag| flag.name);
+    // Writing into a String cannot fail, here and below.
     write!(text, "\nFlags:\n{}", table(&flags)).unwrap_or_default();
     text.push_str("\nUse \"fluxctl [command] --help\" for more information about a command.\n");
     text
+}
+
+/// Verbs with a line each.
+fn list(verbs: &[Verb]) -> String {
+    let width = verbs.iter().map(|verb| verb.last_word().len()).max().unwrap_or_default();
+    verbs.iter().map(|verb| format!("  {:width$} {}\n", verb.last_word(), verb.about)).collect()
 }
 
 /// The help of a verb.
@@ -49,6 +51,9 @@ pub(super) fn of_verb(verb: &Verb) -> String {
     }
     let arguments = if verb.arguments.is_empty() { String::new() } else { format!(" {}", verb.arguments) };
     writeln!(text, "\nUsage:\n  fluxctl {}{arguments} [flags]", verb.name).unwrap_or_default();
+    if !verb.below.is_empty() {
+        writeln!(text, "\nAvailable Commands:\n{}", list(verb.below).trim_end()).unwrap_or_default();
+    }
     if !verb.aliases.is_empty() {
         writeln!(text, "\nAliases:\n  {}, {}", verb.name, verb.aliases.join(", ")).unwrap_or_default();
     }

@@ -18,10 +18,22 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("service.yaml", include_str!("../../../deploy/base/service.yaml")),
 ];
 
+/// The definitions of ResourceSets and input providers, for `--controllers`.
+const DEFINITIONS: &[(&str, &str)] = &[
+    (
+        "resourcesets.yaml",
+        include_str!("../../../deploy/crds/fluxcd.controlplane.io_resourcesets.yaml"),
+    ),
+    (
+        "resourcesetinputproviders.yaml",
+        include_str!("../../../deploy/crds/fluxcd.controlplane.io_resourcesetinputproviders.yaml"),
+    ),
+];
+
 /// The namespace that the templates are written for.
 const NAMESPACE: &str = "flux";
 /// Kinds in them that have none.
-const CLUSTER_SCOPED: &[&str] = &["Namespace", "ClusterRole", "ClusterRoleBinding"];
+const CLUSTER_SCOPED: &[&str] = &["Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"];
 /// Arguments of the daemon that flags set, whatever the template says of them.
 const REPLACED: &[&str] = &["--git-url", "--git-branch", "--git-user", "--git-email", "--git-label", "--git-path"];
 
@@ -52,8 +64,10 @@ pub(super) fn run(given: &Given) -> Result<(), Problem> {
 fn manifests(given: &Given) -> Result<Vec<(&'static str, String)>, Problem> {
     let namespace = Some(given.text("namespace")).filter(|n| !n.is_empty()).unwrap_or_else(|| NAMESPACE.to_owned());
     let broken = |name: &str, why: String| Problem::Usage(format!("the built-in manifest {name}: {why}"));
-    TEMPLATES
+    let definitions = if given.bool("controllers") { DEFINITIONS } else { &[] };
+    definitions
         .iter()
+        .chain(TEMPLATES)
         .map(|(name, template)| {
             let documents = yaml::read(template.as_bytes(), Dialect::Kubernetes, &Limits::default());
             let documents = documents.map_err(|e| broken(name, e.to_string()))?;
@@ -117,6 +131,7 @@ fn arguments(given: &Given) -> Vec<String> {
         args.push(format!("--git-path={}", paths.join(",")));
     }
     let flags = [
+        ("controllers", "--controllers=resourceset"),
         ("git-readonly", "--git-readonly"),
         ("manifest-generation", "--manifest-generation=true"),
         ("registry-disable-scanning", "--registry-disable-scanning"),
@@ -157,6 +172,14 @@ mod tests {
         assert!(!all.contains("--git-label") && !all.contains("--registry-disable-scanning"), "{all}");
         assert!(text(&[]).contains("- '--git-label=flux'\n"));
         assert!(!all.contains("memcached\n") && all.contains("- '--memcached-service='\n"), "{all}");
+    }
+
+    #[test]
+    fn controllers_come_with_their_definitions_and_only_when_asked_for() {
+        assert!(!text(&[]).contains("CustomResourceDefinition") && !text(&[]).contains("--controllers"));
+        let with = text(&["--controllers"]);
+        assert_eq!(with.matches("kind: CustomResourceDefinition\n").count(), 2);
+        assert!(with.contains("- '--controllers=resourceset'\n"), "{with}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod ours;
 mod policy;
 mod problem;
 mod release;
+mod rset;
 mod save;
 mod session;
 mod sync;
@@ -60,22 +61,29 @@ fn run(verb: &'static Verb, call: &Call) -> Result<ExitCode, Problem> {
     if call.given.bool("help") {
         return out(&help::of_verb(verb)).map(|()| ExitCode::SUCCESS);
     }
-    let takes_arguments = matches!(verb.action, Action::Completion | Action::Help | Action::Trace);
+    let takes_arguments = matches!(verb.action, Action::Completion | Action::Custom(..) | Action::Help | Action::Trace);
     if !call.rest.is_empty() && !takes_arguments {
         return Err(Problem::Usage("expected no (non-flag) arguments".to_owned()));
     }
     let done = match verb.action {
         Action::Completion => out(&completion::script(&call.rest)?),
+        Action::Group => out(&help::of_verb(verb)),
         Action::Help => help_of(&call.rest),
         Action::Install => install::run(&call.given),
         Action::Version => out(concat!(env!("CARGO_PKG_VERSION"), "\n")),
+        Action::Custom(_, deed) if rset::is_offline(deed) => {
+            let env = Environment::read();
+            let globals = Globals::of(&call.given, &env, &mut Vec::new());
+            rset::offline(&Session::new(&call.given, &call.rest, &env, globals)?)
+        }
         action => return with_daemon(action, &call.given, &call.rest),
     };
     done.map(|()| ExitCode::SUCCESS)
 }
 
 fn help_of(rest: &[String]) -> Result<(), Problem> {
-    match rest.first().map(|name| (name, verbs::find(name))) {
+    let found = |name| verbs::find(name).map(|verb| rest.get(1).and_then(|word| verb.find_below(word)).unwrap_or(verb));
+    match rest.first().map(|name| (name, found(name))) {
         None => out(&help::of_program()),
         Some((_, Some(verb))) => out(&help::of_verb(verb)),
         Some((name, None)) => {
@@ -107,6 +115,7 @@ async fn act(action: Action, session: &Session<'_>) -> Result<ExitCode, Problem>
             policy::run(session, action).await?;
         }
         Action::Check => check::run(session).await?,
+        Action::Custom(kind, deed) => return rset::run(session, kind, deed).await,
         Action::Diff => {
             let to_do = ours::diff(session).await?;
             return Ok(ExitCode::from(u8::from(to_do && session.given.bool("exit-code"))));
@@ -123,7 +132,7 @@ async fn act(action: Action, session: &Session<'_>) -> Result<ExitCode, Problem>
         Action::Trace => ours::trace(session).await?,
         Action::Tree => ours::tree(session).await?,
         // Those need no daemon.
-        Action::Completion | Action::Help | Action::Install | Action::Version => {}
+        Action::Completion | Action::Group | Action::Help | Action::Install | Action::Version => {}
     }
     Ok(ExitCode::SUCCESS)
 }

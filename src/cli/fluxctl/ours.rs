@@ -16,8 +16,13 @@ pub(super) fn answer<T: Serialize>(
     value: &T,
     text: impl Fn(&T) -> String,
 ) -> Result<(), Problem> {
+    answer_in(&session.given.text("output-format"), value, text)
+}
+
+/// Prints an answer in a form: `text`, `json` or `yaml`.
+pub(super) fn answer_in<T: Serialize>(form: &str, value: &T, text: impl Fn(&T) -> String) -> Result<(), Problem> {
     let unreadable = |e: serde_json::Error| Problem::Usage(format!("encoding the answer: {e}"));
-    match session.given.text("output-format").as_str() {
+    match form {
         "text" => out(&text(value)),
         "json" => out(&(serde_json::to_string(value).map_err(unreadable)? + "\n")),
         "yaml" => out(&show::yaml(value).map_err(unreadable)?),

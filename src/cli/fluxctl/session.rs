@@ -66,24 +66,45 @@ impl<'a> Session<'a> {
         Ok(Connection { client, _forward: forward })
     }
 
+    /// The environment with another kubeconfig, unless its name is empty.
+    fn env_with(&self, kubeconfig: &str) -> Environment {
+        let mut env = self.env.clone();
+        if !kubeconfig.is_empty() {
+            env.vars.insert("KUBECONFIG".into(), kubeconfig.into());
+        }
+        env
+    }
+
+    /// The namespace of `-n`, else of the context in a kubeconfig, else `default`.
+    pub(super) fn namespace_in(&self, kubeconfig: &str) -> String {
+        let given = self.given.text("namespace");
+        if !given.is_empty() {
+            return given;
+        }
+        // An unreadable kubeconfig is told when a way into its cluster is needed.
+        let found = connect::context_namespace(&self.globals.context, &self.env_with(kubeconfig));
+        found.unwrap_or_else(|_| "default".to_owned())
+    }
+
+    /// The cluster of the kubeconfig's context; `kubeconfig` is a file that is used instead of the user's.
+    pub(super) async fn cluster(&self, kubeconfig: &str) -> Result<connect::Connection, Problem> {
+        let unusable = |e: connect::ConnectError| Problem::Usage(format!("Could not load kubernetes configuration file: {e}"));
+        connect::in_context(&self.globals.context, &self.env_with(kubeconfig)).await.map_err(unusable)
+    }
+
     async fn forward(&self) -> Result<Forward, Problem> {
         let unusable = |e: connect::ConnectError| {
             Problem::Usage(format!(
                 "Could not load kubernetes configuration file: {e}\n\nOr name the daemon's address with --url."
             ))
         };
-        let client = connect::in_context(&self.globals.context, self.env).await.map_err(unusable)?;
+        let client = connect::in_context(&self.globals.context, self.env).await.map_err(unusable)?.client;
         Ok(Forward::open(client, &self.globals.namespace, &self.globals.labels).await?)
     }
 
     /// The namespace of `-n`, else of the kubeconfig's context, else `default`.
     pub(super) fn namespace(&self) -> String {
-        let given = self.given.text("namespace");
-        if !given.is_empty() {
-            return given;
-        }
-        // An unreadable kubeconfig is told when a way into its cluster is needed.
-        connect::context_namespace(&self.globals.context, self.env).unwrap_or_else(|_| "default".to_owned())
+        self.namespace_in("")
     }
 
     /// A workload as a user names it: `NAMESPACE:KIND/NAME`, or `KIND/NAME` in the namespace meant.

@@ -3,6 +3,7 @@
 
 use super::super::flags::Flag;
 use super::super::flags::Kind::{Bool, Count, Duration, Int, List, Map, Text};
+use super::rset;
 
 /// What a verb does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +11,13 @@ pub(super) enum Action {
     Automate,
     Check,
     Completion,
+    /// About a custom resource; the daemon is not asked.
+    Custom(rset::Kind, rset::Deed),
     Deautomate,
     Diff,
     Events,
+    /// Nothing by itself: it has verbs below it.
+    Group,
     Help,
     Identity,
     Install,
@@ -45,9 +50,11 @@ pub(super) struct Verb {
     pub(super) examples: &'static [&'static str],
     pub(super) flags: &'static [Flag],
     pub(super) action: Action,
+    /// Verbs below it, each with its full name.
+    pub(super) below: &'static [Self],
 }
 
-const HELP: Flag = Flag::new("help", Bool, "false", "show this help").short('h');
+pub(super) const HELP: Flag = Flag::new("help", Bool, "false", "show this help").short('h');
 
 /// Flags that every verb has, as v1 named them; then ours.
 pub(super) static GLOBAL: &[Flag] = &[
@@ -88,22 +95,22 @@ static ONLY_HELP: &[Flag] = &[HELP];
 /// The flags of `fluxctl` without a verb.
 pub(super) static ROOT: &[Flag] = ONLY_HELP;
 
-const fn verb(name: &'static str, action: Action, about: &'static str, flags: &'static [Flag]) -> Verb {
-    Verb { name, aliases: &[], arguments: "", about, more: "", examples: &[], flags, action }
+pub(super) const fn verb(name: &'static str, action: Action, about: &'static str, flags: &'static [Flag]) -> Verb {
+    Verb { name, aliases: &[], arguments: "", about, more: "", examples: &[], flags, action, below: &[] }
 }
 
 impl Verb {
-    const fn with_examples(mut self, examples: &'static [&'static str]) -> Self {
+    pub(super) const fn with_examples(mut self, examples: &'static [&'static str]) -> Self {
         self.examples = examples;
         self
     }
 
-    const fn with_more(mut self, more: &'static str) -> Self {
+    pub(super) const fn with_more(mut self, more: &'static str) -> Self {
         self.more = more;
         self
     }
 
-    const fn with_arguments(mut self, arguments: &'static str) -> Self {
+    pub(super) const fn with_arguments(mut self, arguments: &'static str) -> Self {
         self.arguments = arguments;
         self
     }
@@ -112,6 +119,18 @@ impl Verb {
 /// Finds a verb by its name or one of its other names.
 pub(super) fn find(name: &str) -> Option<&'static Verb> {
     VERBS.iter().find(|verb| verb.name == name || verb.aliases.contains(&name))
+}
+
+impl Verb {
+    /// Finds a verb below this one by the last word of its name.
+    pub(super) fn find_below(&self, word: &str) -> Option<&'static Self> {
+        self.below.iter().find(|verb| verb.last_word() == word)
+    }
+
+    /// The word that it is called by behind the verb that it stands below.
+    pub(super) fn last_word(&self) -> &'static str {
+        self.name.rsplit(' ').next().unwrap_or(self.name)
+    }
 }
 
 /// The table, by name.
@@ -183,6 +202,10 @@ pub(super) static VERBS: &[Verb] = &[
         "fluxctl release --workload=default:deployment/web --update-all-images --interactive",
     ]),
     verb("resume", Action::Resume, "End a pause and sync", ONLY_HELP),
+    Verb { below: rset::RSET, ..verb("rset", Action::Group, "Build, compare, show and steer ResourceSets", ONLY_HELP) }
+        .with_arguments("[VERB]"),
+    Verb { below: rset::RSIP, ..verb("rsip", Action::Group, "Show and steer the input providers of ResourceSets", ONLY_HELP) }
+        .with_arguments("[VERB]"),
     verb("save", Action::Save, "Write the workloads of the cluster as manifests", &[
         HELP,
         Flag::new("out", Text, "-", "directory to write one file per object into, or - for standard output").short('o'),
@@ -216,6 +239,7 @@ static DIFF: &[Flag] = &[
 
 static INSTALL: &[Flag] = &[
     Flag::new("add-security-context", Bool, "true", "write the security contexts of pod and container"),
+    Flag::new("controllers", Bool, "false", "also reconcile ResourceSets and input providers, with their definitions"),
     Flag::new("git-branch", Text, "master", "branch to sync"),
     Flag::new("git-email", Text, "", "e-mail address of the committer"),
     Flag::new(

@@ -20,7 +20,7 @@ mod images;
 
 use super::environment::Environment;
 use super::flags::Given;
-use super::leader;
+use super::{controllers, leader};
 
 /// Settings that cannot be used; the process exits with code 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +64,8 @@ pub(super) struct Settings {
     /// Whether ECR must be usable.
     pub(super) require_ecr: bool,
     pub(super) leader_election: Option<LeaderElection>,
+    /// The controllers, when they run beside the git loop.
+    pub(super) controllers: Option<controllers::Common>,
 }
 
 /// Checks flags and environment. What is to be logged goes to `notices`, also when an error follows.
@@ -91,6 +93,7 @@ pub(super) fn build(flags: &Given, env: &Environment, notices: &mut Vec<Notice>)
         gpg_keys: gpg_keys(flags),
         deploy_key,
         leader_election: leader_election(flags, env, notices)?,
+        controllers: if controllers::are_wanted(flags)? { Some(controllers::common(flags, env)?) } else { None },
         git,
         generate,
         operator,

@@ -11,6 +11,7 @@ mod trace;
 mod tree;
 mod workloads;
 
+pub use super::table::columns;
 pub use diff::{mask, plan};
 pub use images::images;
 pub use json::{cut_available, json_list, yaml, yaml_list};
