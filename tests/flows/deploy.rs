@@ -55,6 +55,11 @@ fn every_directory_of_deploy_is_applied_to_a_real_control_plane() {
     apply(&plane, "monitoring");
     assert!(plane.get("flux", "prometheusrule", "flux").is_some());
 
+    apply(&plane, "controllers");
+    plane.kubectl(&["-n", "flux", "rollout", "status", "deployment/fluxd-controllers", "--timeout=90s"]);
+    plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "resourcesets.fluxcd.controlplane.io"]);
+    beside_the_git_loop(&plane);
+
     plane.kubectl(&["delete", "clusterrole,clusterrolebinding", "flux"]);
     apply(&plane, "examples/least-privilege");
     rolled_out(&plane);
@@ -64,6 +69,38 @@ fn every_directory_of_deploy_is_applied_to_a_real_control_plane() {
     assert!(!can_i(&plane, "flux", "get", "secrets/other"));
     assert!(!can_i(&plane, "team-a", "get", "secrets"));
     assert!(!can_i(&plane, "default", "patch", "deployments.apps"));
+}
+
+/// An overlay of a user's own, with the component that adds the controllers to the daemon.
+fn beside_the_git_loop(plane: &ControlPlane) {
+    let overlay = tempfile::tempdir_in(deploy()).unwrap();
+    let text = "resources: [../base]\ncomponents: [../components/controllers]\n";
+    std::fs::write(overlay.path().join("kustomization.yaml"), text).unwrap();
+    plane.kubectl(&["apply", "--server-side", "-k", &overlay.path().display().to_string()]);
+    rolled_out(plane);
+    let deployment = plane.get("flux", "deployment", "flux").unwrap();
+    let args = deployment["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
+    assert!(args.contains("--controllers=resourceset"), "{args}");
+}
+
+/// The files that people apply are what the program prints and the chart brings.
+#[test]
+fn the_definitions_in_deploy_and_in_the_chart_are_those_that_fluxd_prints() {
+    let printed = run(Command::new(env!("CARGO_BIN_EXE_fluxd")).arg("crd"));
+    let documents: Vec<&str> = printed.split("---\n").filter(|text| !text.is_empty()).collect();
+    assert_eq!(documents.len(), 2, "{printed}");
+    for text in documents {
+        let definition: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+        let plural = definition["spec"]["names"]["plural"].as_str().unwrap();
+        for directory in ["crds", "chart/files/crds"] {
+            let file = deploy().join(directory).join(format!("fluxcd.controlplane.io_{plural}.yaml"));
+            if std::env::var_os("UPDATE_CRDS").is_some() {
+                std::fs::write(&file, text).unwrap();
+            }
+            let kept = std::fs::read_to_string(&file).unwrap_or_default();
+            assert_eq!(kept, text, "{} is not what fluxd crd prints; UPDATE_CRDS=1 rewrites it", file.display());
+        }
+    }
 }
 
 #[test]
@@ -83,7 +120,7 @@ fn alert_rules() -> serde_json::Value {
 
 #[test]
 fn alerts_and_dashboard_name_only_metrics_that_fluxd_has() {
-    let files = ["mod.rs", "images.rs"].map(|file| {
+    let files = ["mod.rs", "images.rs", "controllers.rs"].map(|file| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/report/metrics").join(file);
         std::fs::read_to_string(path).unwrap()
     });
@@ -95,7 +132,8 @@ fn alerts_and_dashboard_name_only_metrics_that_fluxd_has() {
     collect_expressions(&dashboard, &mut expressions);
     assert!(expressions.len() > 20, "{expressions:?}");
     for name in expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')) {
-        if name.starts_with("flux_") || name.starts_with("fluxd_") {
+        let ours = ["flux_", "fluxd_", "controller_runtime_", "workqueue_", "rest_client_"];
+        if ours.iter().any(|prefix| name.starts_with(prefix)) {
             let base = name.trim_end_matches("_bucket").trim_end_matches("_count").trim_end_matches("_sum");
             let known = [name, base].iter().any(|name| defined.contains(&format!("\"{name}\"")));
             assert!(known, "{name} is not a metric of src/report/metrics");

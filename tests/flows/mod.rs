@@ -3,6 +3,7 @@
 mod api;
 pub(crate) mod chart;
 mod cluster;
+mod controllers;
 mod deploy;
 mod engine;
 mod faults;

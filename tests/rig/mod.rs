@@ -10,6 +10,7 @@
 //! eventually("the config map is live", || plane.get(&namespace, "configmap", "a"));
 //! ```
 
+mod controllers;
 mod controlplane;
 mod fluxd;
 mod git;
@@ -22,6 +23,7 @@ mod tools;
 mod wait;
 mod webhook;
 
+pub use controllers::{Controllers, ControllersBuilder};
 pub use controlplane::{ControlPlane, fresh_name, source_root};
 pub use fluxd::{Fluxd, FluxdBuilder, Metrics};
 pub use git::Repo;

@@ -58,6 +58,10 @@
 {{- if $registry.ecr.require }}{{ $args = append $args "--registry-require=ecr" }}{{ end -}}
 {{- if $registry.dockercfg.enabled }}{{ $args = append $args (printf "--docker-config=/dockercfg/%s" (trimPrefix "/dockercfg/" $registry.dockercfg.configFileName)) }}{{ end -}}
 {{- if not $v.clusterRole.create }}{{ $args = append $args (printf "--k8s-allow-namespace=%s" (include "flux.namespaces" .)) }}{{ end -}}
+{{- if $v.controllers.resourceset }}
+{{- $args = append $args "--controllers=resourceset" }}
+{{- with $v.controllers.defaultServiceAccount }}{{ $args = append $args (printf "--default-service-account=%s" .) }}{{ end }}
+{{- end -}}
 {{- if $v.token }}{{ $args = concat $args (list "--connect=wss://cloud.weave.works/api/flux" "--token=$(FLUXD_TOKEN)") }}{{ end -}}
 {{- toYaml (concat $args ($v.additionalArgs | default list)) -}}
 {{- end -}}

@@ -100,6 +100,21 @@ fn fluxd_takes_every_argument_that_the_chart_can_render() {
 }
 
 #[test]
+fn controllers_and_their_definitions_come_only_when_asked_for() {
+    let without = render("");
+    assert!(find(&without, "CustomResourceDefinition").is_none());
+    assert!(args(&without).iter().all(|arg| !arg.starts_with("--controllers")));
+    let with = render("controllers: {resourceset: true, defaultServiceAccount: tenant}");
+    let definition = find(&with, "CustomResourceDefinition/resourcesets.fluxcd.controlplane.io").unwrap();
+    assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+    assert!(args(&with).iter().any(|arg| arg == "--controllers=resourceset"));
+    assert!(args(&with).iter().any(|arg| arg == "--default-service-account=tenant"));
+    run(Command::new(env!("CARGO_BIN_EXE_fluxd")).args(args(&with)).arg("--version"));
+    let bare = render("controllers: {resourceset: true, createCRDs: false}");
+    assert!(find(&bare, "CustomResourceDefinition").is_none());
+}
+
+#[test]
 fn every_value_of_the_old_chart_has_a_row_and_a_default() {
     let defaults: Value =
         serde_saphyr::from_str(&std::fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap();
