@@ -116,7 +116,11 @@ async fn connect(settings: &mut Settings, env: &Environment, stop: &Stop) -> Res
     // Users rely on the crash loop at bootstrap when the API server cannot be reached.
     let version = reads.server_version().await?;
     let keys = open_keys(settings, &reads, env, stop).await?;
-    tracing::info!(component = "cluster", host = config.cluster_url.to_string(), version = format!("kubernetes-{version}"));
+    tracing::info!(
+        component = "cluster",
+        host = config.cluster_url.to_string(),
+        version = format!("kubernetes-{version}")
+    );
     match reads.ping().await {
         Ok(()) => tracing::info!(component = "cluster", ping = true),
         Err(error) => tracing::error!(component = "cluster", ping = false, err = %error),

@@ -57,7 +57,13 @@ fn every_directory_of_deploy_is_applied_to_a_real_control_plane() {
 
     apply(&plane, "controllers");
     plane.kubectl(&["-n", "flux", "rollout", "status", "deployment/fluxd-controllers", "--timeout=90s"]);
-    plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "resourcesets.fluxcd.controlplane.io"]);
+    plane.kubectl(&[
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "crd",
+        "resourcesets.fluxcd.controlplane.io",
+    ]);
     beside_the_git_loop(&plane);
 
     plane.kubectl(&["delete", "clusterrole,clusterrolebinding", "flux"]);

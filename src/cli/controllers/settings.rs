@@ -89,8 +89,7 @@ pub(in crate::cli) fn common(flags: &Given, env: &Environment) -> Result<Common,
         configs: flags.text("watch-configs-label-selector"),
         namespaces: flags.list("watch-namespaces").into_iter().filter(|name| !name.is_empty()).collect(),
         selector: flags.text("watch-label-selector"),
-        jitter: jitter
-            .ok_or_else(|| SettingsError("--interval-jitter-percentage must be from 0 to 99".to_owned()))?,
+        jitter: jitter.ok_or_else(|| SettingsError("--interval-jitter-percentage must be from 0 to 99".to_owned()))?,
         retry,
         tokens: (count("token-cache-max-size", 0)?, flags.duration("token-cache-max-duration")),
         notify: notify(env),
@@ -200,7 +199,10 @@ mod tests {
             "--override-manager=b",
         ];
         let common = built(&args, &[]).unwrap().common;
-        assert_eq!((common.default_account.as_deref(), common.override_managers), (Some("flag"), vec!["a".into(), "b".into()]));
+        assert_eq!(
+            (common.default_account.as_deref(), common.override_managers),
+            (Some("flag"), vec!["a".into(), "b".into()])
+        );
         let vars = [
             ("DEFAULT_SERVICE_ACCOUNT", "env"),
             ("DEFAULT_WORKLOAD_IDENTITY_SERVICE_ACCOUNT", "env"),

@@ -55,7 +55,12 @@ pub(super) static SHARED: &[Flag] = &[
         "",
         "labels of the ResourceSets and input providers that are reconciled, to share them among several deployments",
     )),
-    flag(Flag::new("interval-jitter-percentage", Uint, "5", "how far a periodic reconcile may stray from its interval")),
+    flag(Flag::new(
+        "interval-jitter-percentage",
+        Uint,
+        "5",
+        "how far a periodic reconcile may stray from its interval",
+    )),
     flag(Flag::new("min-retry-delay", Duration, "750ms", "wait before the first retry; each further one is doubled")),
     flag(Flag::new("max-retry-delay", Duration, "15m", "longest wait before a retry")),
     flag(Flag::new("token-cache-max-size", Int, "100", "tokens of clouds and forges that are kept; 0 keeps none")),

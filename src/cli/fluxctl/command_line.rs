@@ -49,8 +49,7 @@ fn below(verb: &'static Verb, args: &mut Vec<String>) -> Result<&'static Verb, U
     let Some(at) = at else { return Ok(verb) };
     let word = args.remove(at);
     let path = format!("fluxctl {}", verb.name);
-    verb.find_below(&word)
-        .ok_or_else(|| Unusable { verb: Some(verb), text: unknown_verb(&word, &path, verb.below) })
+    verb.find_below(&word).ok_or_else(|| Unusable { verb: Some(verb), text: unknown_verb(&word, &path, verb.below) })
 }
 
 /// Where the first argument stands that is neither a flag nor, by what can be known without the verb, a flag's value.
@@ -168,7 +167,11 @@ mod tests {
                 assert!(names.insert(flag.name), "--{} of {} stands twice", flag.name, verb.name);
                 assert!(flag.short.is_none_or(|letter| letters.insert(letter)), "-{:?} of {}", flag.short, verb.name);
                 let default = format!("--{}={}", flag.name, flag.default);
-                assert!(flag.default.is_empty() || call(&[&words[..], &[&default]].concat()).is_ok(), "{default} of {}", verb.name);
+                assert!(
+                    flag.default.is_empty() || call(&[&words[..], &[&default]].concat()).is_ok(),
+                    "{default} of {}",
+                    verb.name
+                );
             }
             assert!(verb.flags.is_sorted_by_key(|flag| flag.name), "the flags of {} are not sorted", verb.name);
         }
@@ -178,9 +181,17 @@ mod tests {
 
     #[test]
     fn verbs_stand_below_others_and_flags_anywhere() {
-        for args in [&["rset", "tree", "web", "-n", "a"][..], &["rset", "-n", "a", "tree", "web"], &["-n=a", "rset", "tree", "web"]] {
+        for args in [
+            &["rset", "tree", "web", "-n", "a"][..],
+            &["rset", "-n", "a", "tree", "web"],
+            &["-n=a", "rset", "tree", "web"],
+        ] {
             let call = call(args).unwrap();
-            assert_eq!((call.verb.unwrap().name, call.rest.as_slice()), ("rset tree", &["web".to_owned()][..]), "{args:?}");
+            assert_eq!(
+                (call.verb.unwrap().name, call.rest.as_slice()),
+                ("rset tree", &["web".to_owned()][..]),
+                "{args:?}"
+            );
             assert_eq!(call.given.text("namespace"), "a");
         }
         assert_eq!(call(&["rset"]).unwrap().verb.unwrap().name, "rset");

@@ -20,10 +20,7 @@ const TEMPLATES: &[(&str, &str)] = &[
 
 /// The definitions of ResourceSets and input providers, for `--controllers`.
 const DEFINITIONS: &[(&str, &str)] = &[
-    (
-        "resourcesets.yaml",
-        include_str!("../../../deploy/crds/fluxcd.controlplane.io_resourcesets.yaml"),
-    ),
+    ("resourcesets.yaml", include_str!("../../../deploy/crds/fluxcd.controlplane.io_resourcesets.yaml")),
     (
         "resourcesetinputproviders.yaml",
         include_str!("../../../deploy/crds/fluxcd.controlplane.io_resourcesetinputproviders.yaml"),

@@ -88,7 +88,8 @@ impl<'a> Session<'a> {
 
     /// The cluster of the kubeconfig's context; `kubeconfig` is a file that is used instead of the user's.
     pub(super) async fn cluster(&self, kubeconfig: &str) -> Result<connect::Connection, Problem> {
-        let unusable = |e: connect::ConnectError| Problem::Usage(format!("Could not load kubernetes configuration file: {e}"));
+        let unusable =
+            |e: connect::ConnectError| Problem::Usage(format!("Could not load kubernetes configuration file: {e}"));
         connect::in_context(&self.globals.context, &self.env_with(kubeconfig)).await.map_err(unusable)
     }
 

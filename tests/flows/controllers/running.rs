@@ -21,7 +21,10 @@ fn help_is_printed_and_mistakes_end_with_2() {
     assert_eq!(code, Some(2));
     assert!(error.starts_with("Error: unknown flag: --nope\n"), "{error}");
     let (code, _, error) = fluxd(&["controllers", "extra"]);
-    assert_eq!((code, error.lines().next()), (Some(2), Some("Error: fluxd controllers takes flags only, not \"extra\"")));
+    assert_eq!(
+        (code, error.lines().next()),
+        (Some(2), Some("Error: fluxd controllers takes flags only, not \"extra\""))
+    );
     let (code, _, error) = fluxd(&["controllers", "--concurrent=0", "--kubeconfig=/dev/null"]);
     assert_eq!(code, Some(1));
     assert!(error.contains("--concurrent must be from 1 to 10000"), "{error}");
@@ -31,7 +34,10 @@ fn help_is_printed_and_mistakes_end_with_2() {
 fn a_controller_that_nobody_has_is_refused_by_the_daemon() {
     let (code, _, error) = fluxd(&["--controllers=imageupdate"]);
     assert_eq!(code, Some(1));
-    assert!(error.contains("--controllers value \\\"imageupdate\\\" is not in possible values {resourceset}"), "{error}");
+    assert!(
+        error.contains("--controllers value \\\"imageupdate\\\" is not in possible values {resourceset}"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -59,7 +65,8 @@ fn the_controllers_run_alone_with_probes_and_metrics_and_end_when_asked() {
     let of_set: Vec<&str> = of_set.iter().map(String::as_str).collect();
     eventually("the set's one series says that it is ready", || {
         let metrics = controllers.metrics();
-        let ready = metrics.sum("flux_resourceset_info", &[&of_set[..], &["ready=\"True\"", "resources=\"2\""]].concat());
+        let ready =
+            metrics.sum("flux_resourceset_info", &[&of_set[..], &["ready=\"True\"", "resources=\"2\""]].concat());
         (ready == 1.0 && metrics.sum("flux_resourceset_info", &of_set) == 1.0).then_some(())
     });
     let passes = controllers.metrics().sum("controller_runtime_reconcile_total", &["controller=\"resourceset\""]);
@@ -85,7 +92,9 @@ fn both_loops_run_in_one_process() {
     wait_until_ready(plane, &namespace, "from-git");
     assert!(plane.get(&namespace, "configmap", "one").is_some());
     let metrics = request(fluxd.port(), "GET", "/metrics", &[], "").unwrap().body;
-    for name in ["flux_daemon_sync_duration_seconds_count", "flux_resourceset_info", "controller_runtime_reconcile_total"] {
+    for name in
+        ["flux_daemon_sync_duration_seconds_count", "flux_resourceset_info", "controller_runtime_reconcile_total"]
+    {
         assert!(metrics.contains(name), "{name} is on the daemon's own listener");
     }
     assert_eq!(fluxd.terminate().code(), Some(0));

@@ -27,7 +27,8 @@ pub(super) fn failed<K: Custom>(what: &str, name: &str) -> impl FnOnce(kube::Err
 pub(super) fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 404 && status.message.contains("the server could not find") => {
-            "the cluster does not know this kind: fluxd crd | kubectl apply --server-side -f - makes it known".to_owned()
+            "the cluster does not know this kind: fluxd crd | kubectl apply --server-side -f - makes it known"
+                .to_owned()
         }
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),

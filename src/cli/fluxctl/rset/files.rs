@@ -41,7 +41,9 @@ pub(super) fn providers(files: &[String]) -> Result<Vec<ResourceSetInputProvider
             let provider: ResourceSetInputProvider = typed(file, value)?;
             if provider.spec.provider_type != ProviderType::Static {
                 let (name, found) = (provider.metadata.name.unwrap_or_default(), provider.spec.provider_type);
-                let text = format!("input provider {name} in {file} is of type {found}; only Static ones can be read from files");
+                let text = format!(
+                    "input provider {name} in {file} is of type {found}; only Static ones can be read from files"
+                );
                 return Err(Problem::Usage(text));
             }
             found.push(provider);
@@ -56,7 +58,9 @@ pub(super) fn inputs(files: &[String]) -> Result<Vec<InputSet>, Problem> {
     for file in files {
         for value in documents(file)? {
             let list = match value {
-                Value::Object(mut map) if map.len() == 1 && map.contains_key("inputs") => map.remove("inputs").unwrap_or_default(),
+                Value::Object(mut map) if map.len() == 1 && map.contains_key("inputs") => {
+                    map.remove("inputs").unwrap_or_default()
+                }
                 other => other,
             };
             found.extend(typed::<Vec<InputSet>>(file, list)?);

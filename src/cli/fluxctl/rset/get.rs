@@ -23,7 +23,9 @@ pub(super) async fn run<K: Custom>(session: &Session<'_>) -> Result<(), Problem>
     }
     let wanted = given.text("ready-status");
     if !matches!(wanted.as_str(), "" | "True" | "False" | UNKNOWN | SUSPENDED) {
-        return Err(Problem::Usage(format!("--ready-status must be True, False, Unknown or Suspended, not {wanted:?}")));
+        return Err(Problem::Usage(format!(
+            "--ready-status must be True, False, Unknown or Suspended, not {wanted:?}"
+        )));
     }
     let mut found = session.screen.patient("Reading", read::<K>(session)).await?;
     found.retain(|object| wanted.is_empty() || state(object) == wanted);

@@ -46,7 +46,8 @@ pub(super) async fn run(session: &Session<'_>, name: &str) -> Result<(), Problem
     let reading = async {
         let set = api.get(name).await.map_err(failed::<ResourceSet>("reading", name))?;
         let unusable = |e: crate::operator::sets::SetsError| Problem::Usage(e.to_string());
-        let sets = Sets::new(&connection.config, connection.client.clone(), SetSettings::resource_set()).map_err(unusable)?;
+        let sets =
+            Sets::new(&connection.config, connection.client.clone(), SetSettings::resource_set()).map_err(unusable)?;
         let namespace = set.namespace().unwrap_or_default();
         let owner = Owner { kind: ResourceSet::KIND.to_owned(), namespace: namespace.clone(), name: name.to_owned() };
         let inventory = set.status.as_ref().and_then(|status| status.inventory.clone()).unwrap_or_default();
@@ -105,7 +106,10 @@ fn leaf(object: String, status: &str, message: &str) -> Node {
 
 /// ResourceSets and Flux's Kustomizations keep the same inventory.
 fn own_inventory(gvk: &Gvk, live: &Value) -> Option<Inventory> {
-    let keeps = matches!((gvk.group.as_str(), gvk.kind.as_str()), (crate::api::GROUP, "ResourceSet") | ("kustomize.toolkit.fluxcd.io", "Kustomization"));
+    let keeps = matches!(
+        (gvk.group.as_str(), gvk.kind.as_str()),
+        (crate::api::GROUP, "ResourceSet") | ("kustomize.toolkit.fluxcd.io", "Kustomization")
+    );
     let inventory = live.pointer("/status/inventory").filter(|_| keeps)?;
     serde_json::from_value(inventory.clone()).ok()
 }

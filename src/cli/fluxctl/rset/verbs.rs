@@ -7,7 +7,8 @@ use super::{Deed, Kind};
 
 const ALL: Flag = Flag::new("all-namespaces", Bool, "false", "show those of all namespaces").short('A');
 const FILE: Flag = Flag::new("filename", Text, "", "file with one ResourceSet, - for standard input").short('f');
-const INPUTS: Flag = Flag::new("inputs-from", List, "", "files with a list of input sets, which count as the ResourceSet's own");
+const INPUTS: Flag =
+    Flag::new("inputs-from", List, "", "files with a list of input sets, which count as the ResourceSet's own");
 const PROVIDERS: Flag = Flag::new(
     "inputs-from-provider",
     List,
@@ -99,7 +100,8 @@ pub(in super::super) static RSET: &[Verb] = &[
 /// Below `fluxctl rsip`, by name.
 pub(in super::super) static RSIP: &[Verb] = &[
     provider("rsip get", Deed::Get, "Show input providers", GET).with_arguments("[NAME]"),
-    provider("rsip reconcile", Deed::Reconcile, "Have an input provider reconciled now", RECONCILE).with_arguments("NAME"),
+    provider("rsip reconcile", Deed::Reconcile, "Have an input provider reconciled now", RECONCILE)
+        .with_arguments("NAME"),
     provider("rsip resume", Deed::Resume, "Let the controller at a suspended input provider again", ASK_AND_WAIT)
         .with_arguments("NAME"),
     provider("rsip suspend", Deed::Suspend, "Keep the controller off an input provider", ASK).with_arguments("NAME"),
