@@ -4,6 +4,7 @@ mod api;
 pub(crate) mod chart;
 mod cluster;
 mod controllers;
+mod controller;
 mod deploy;
 mod engine;
 mod faults;

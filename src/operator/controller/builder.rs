@@ -15,13 +15,15 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::object::Gvk;
 use crate::operator::Error;
 use crate::operator::reads::Reads;
-use crate::runtime::{Stop, scoped};
+use crate::runtime::{Scoped, Stop, scoped};
 
 use super::events::{EventQueue, Told};
-use super::interest::Interests;
+use super::forward::Forwarder;
+use super::interest::{Interests, watch_dependencies};
 use super::queue::Queue;
+use super::recorder::Recorder;
 use super::run::{Run, Shared};
-use super::store::{Store, id_of};
+use super::store::{Change, Store, id_of};
 use super::watch::{Synced, Watched, follow, follow_metadata};
 use super::{ControllerSettings, Managed, Reconcile, Trigger};
 
@@ -91,7 +93,7 @@ impl<R: Reconcile> Controller<R> {
                 Box::pin(async move {
                     let watched = Watched { client: shared.client.clone(), resource, namespace, config };
                     let kind = watched.resource.kind.clone();
-                    let changed = |(before, after): (Option<Arc<O>>, Option<Arc<O>>)| {
+                    let changed = |(before, after): Change<O>| {
                         let woken = map(before.as_deref(), after.as_deref(), &shared.store);
                         let meta = after.as_deref().or(before.as_deref()).map(|o| o.meta());
                         wake(&shared, &kind, meta, woken);
@@ -125,7 +127,7 @@ impl<R: Reconcile> Controller<R> {
                     type Meta = PartialObjectMeta<DynamicObject>;
                     let watched = Watched { client: shared.client.clone(), resource, namespace, config };
                     let kind = watched.resource.kind.clone();
-                    let changed = |(before, after): (Option<Arc<Meta>>, Option<Arc<Meta>>)| {
+                    let changed = |(before, after): Change<Meta>| {
                         let metas = (before.as_deref().map(|o| o.meta()), after.as_deref().map(|o| o.meta()));
                         let woken = map(metas.0, metas.1, &shared.store);
                         wake(&shared, &kind, metas.1.or(metas.0), woken);
@@ -154,40 +156,58 @@ impl<R: Reconcile> Controller<R> {
     ///
     /// # Errors
     /// [`Error::Component`] when the settings cannot work.
-    pub async fn run(self, stop: Stop) -> Result<(), Error> {
+    pub fn run(self, stop: Stop) -> impl Future<Output = Result<(), Error>> + Send {
+        self.start(stop)
+    }
+
+    async fn start(self, stop: Stop) -> Result<(), Error> {
         let shared = Arc::new(self.shared);
-        let mut tasks = Vec::new();
-        let mut synced = Vec::new();
-        for namespace in scopes(&shared.settings) {
-            let config = watcher::Config::default().labels(&shared.settings.label_selector);
-            let watched =
-                Watched { client: shared.client.clone(), resource: shared.resource.clone(), namespace, config };
-            let (follows, tell) = (Arc::clone(&shared), Arc::new(watch::Sender::new(false)));
-            synced.push(tell.subscribe());
-            tasks.push(scoped(async move {
-                let changed = |(before, after): super::store::Change<R::Kind>| {
-                    follows.took_in(before.as_deref(), after.as_deref());
-                };
-                follow(watched, follows.store.clone(), &tell, changed).await;
-            }));
-        }
-        for begin in self.follows {
-            let tell = Arc::new(watch::Sender::new(false));
-            synced.push(tell.subscribe());
-            tasks.push(scoped(begin(Arc::clone(&shared), tell)));
-        }
-        let _tasks = tasks;
-        let lists = join_all(synced.iter_mut().map(|synced| synced.wait_for(|done| *done)));
-        let lists = tokio::time::timeout(FIRST_LISTS, lists);
-        match stop.or(lists).await {
+        let _events = record(&shared, self.events)?;
+        let _dependencies = scoped(watch_dependencies(Arc::clone(&shared)));
+        let own = scopes(&shared.settings).into_iter().map(follow_own::<R::Kind>);
+        let (_watches, first_lists): (Vec<_>, Vec<_>) = own
+            .chain(self.follows)
+            .map(|begin| {
+                let tell = Arc::new(watch::Sender::new(false));
+                let synced = tell.subscribe();
+                (scoped(begin(Arc::clone(&shared), tell)), synced)
+            })
+            .unzip();
+        let lists = join_all(first_lists.into_iter().map(|mut synced| async move {
+            // A watch that has ended has nothing to wait for.
+            synced.wait_for(|done| *done).await.is_ok()
+        }));
+        match stop.or(tokio::time::timeout(FIRST_LISTS, lists)).await {
             None => return Ok(()),
             Some(Err(_)) => tracing::warn!(controller = shared.settings.name, "some kinds could not be listed in time"),
             Some(Ok(_)) => {}
         }
-        drop(self.events);
         Run { reconciler: self.reconciler, shared, leading: self.leading, numbers: AtomicU64::new(0) }.run(&stop).await;
         Ok(())
     }
+}
+
+/// Follows the controller's own kind in a namespace (all, if empty).
+fn follow_own<K: Managed>(namespace: String) -> Follow<K> {
+    Box::new(move |shared, synced| {
+        Box::pin(async move {
+            let config = watcher::Config::default().labels(&shared.settings.label_selector);
+            let (client, resource) = (shared.client.clone(), shared.resource.clone());
+            let changed = |(before, after): Change<K>| shared.took_in(before.as_deref(), after.as_deref());
+            follow(Watched { client, resource, namespace, config }, shared.store.clone(), &synced, changed).await;
+        })
+    })
+}
+
+/// Starts the tasks that write and forward events.
+fn record<K>(shared: &Shared<K>, events: mpsc::Receiver<Told>) -> Result<Vec<Scoped<()>>, Error> {
+    let settings = &shared.settings;
+    let made = settings.forward.as_ref().map(|forward| Forwarder::new(forward, &settings.field_manager));
+    let (forwarder, postman) = made.transpose().map_err(Error::component)?.unzip();
+    let recorder = Recorder::new(shared.client.clone(), settings.field_manager.clone(), forwarder);
+    let mut tasks = vec![scoped(recorder.run(events))];
+    tasks.extend(postman.map(|postman| scoped(postman.run())));
+    Ok(tasks)
 }
 
 /// Generation or annotations: what people change. Labels and status are not looked at.

@@ -4,10 +4,12 @@
 
 mod builder;
 mod events;
+mod forward;
 mod interest;
 mod pass;
 mod queue;
 mod reconcile;
+mod recorder;
 mod run;
 mod settings;
 mod shard;
@@ -25,3 +27,6 @@ pub use reconcile::{Event, Finalize, Managed, Next, Reconcile, Trigger};
 pub use settings::ControllerSettings;
 pub use shard::Shard;
 pub use store::Store;
+
+#[cfg(test)]
+mod tests;

@@ -170,6 +170,12 @@ impl<I: Clone + Eq + Hash + Ord> Queue<I> {
         self.ready.len()
     }
 
+    /// Whether nothing is known of any object.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.later.is_empty() && self.ready.is_empty()
+    }
+
     fn promote(&mut self, now: Instant) {
         while let Some((due, _, _)) = self.later.first()
             && *due <= now

@@ -237,11 +237,12 @@ impl<R: Reconcile> Run<R> {
     async fn lead(&mut self, stop: &Stop, running: &mut Running) {
         let passes = stop.child();
         self.shared.wish_all();
-        while !stop.is_stopped() && self.leads() {
+        while !stop.is_stopped() {
             let next = self.start_due(&passes, running);
             tokio::select! {
                 () = stop.stopped() => {}
-                () = leadership(self.leading.as_mut()) => {}
+                // Also when the lead is back already: somebody else may have had it.
+                () = leadership(self.leading.as_mut()) => break,
                 () = self.shared.changed.notified() => {}
                 () = sleep_until(next) => {}
                 Some(ended) = running.next(), if !running.is_empty() => self.note_panic(ended.is_err()),

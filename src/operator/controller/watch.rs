@@ -18,7 +18,7 @@ use crate::runtime::Backoff;
 use super::store::{Change, Id, Store, id};
 
 /// How often a kind that does not exist is asked for.
-const MISSING_KIND: Duration = Duration::from_secs(10);
+pub(super) const MISSING_KIND: Duration = Duration::from_secs(10);
 
 /// What is watched.
 #[derive(Clone)]
