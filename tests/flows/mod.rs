@@ -3,8 +3,8 @@
 mod api;
 pub(crate) mod chart;
 mod cluster;
-mod controllers;
 mod controller;
+mod controllers;
 mod deploy;
 mod engine;
 mod faults;
