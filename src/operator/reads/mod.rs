@@ -18,8 +18,10 @@ use crate::report::is_add_on;
 
 use super::Error;
 
+mod accounts;
 mod workloads;
 
+pub use accounts::{AccountToken, ServiceAccount};
 pub use workloads::ImageUser;
 
 /// Longest time for one read.

@@ -108,7 +108,8 @@ impl Reads {
     }
 }
 
-fn names(list: &Value) -> Vec<String> {
+/// The names in a list of references.
+pub(super) fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|entry| Some(entry["name"].as_str()?.to_owned())).collect()
 }
 
