@@ -1,0 +1,5 @@
+//! ResourceSet: objects made from templates and a matrix of inputs, and kept as they were made (resourceset §1-§7).
+
+pub mod dependency;
+pub mod expression;
+pub mod watch;
