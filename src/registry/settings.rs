@@ -41,6 +41,8 @@ pub struct Settings {
     pub azure: Azure,
     /// Proxies for all requests.
     pub proxies: Proxies,
+    /// Certificates instead of the system's, and our own.
+    pub trust: Trust,
     /// The file that keeps answers over restarts. It is a cache and may be deleted at any time.
     pub cache: Option<PathBuf>,
     /// Sent as `User-Agent: fluxd/VERSION`.
@@ -68,6 +70,7 @@ impl Default for Settings {
             google: Google::default(),
             azure: Azure::default(),
             proxies: Proxies::default(),
+            trust: Trust::default(),
             cache: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             observe: None,
@@ -94,6 +97,22 @@ impl std::fmt::Debug for Proxies {
             .field("http", &shown(&self.http))
             .field("exempt", &self.exempt)
             .finish()
+    }
+}
+
+/// How registries prove who they are, and we to them. Never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// PEM certificates that replace the system's.
+    pub authorities: Option<Vec<u8>>,
+    /// Our certificate with its key, both PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let set = (self.authorities.is_some(), self.identity.is_some());
+        f.debug_struct("Trust").field("authorities", &set.0).field("identity", &set.1).finish()
     }
 }
 
@@ -150,6 +169,10 @@ impl std::fmt::Debug for Aws {
 pub struct Google {
     /// Base URL instead of `http://metadata.google.internal`.
     pub metadata_endpoint: Option<String>,
+    /// Base URL instead of `https://sts.googleapis.com`.
+    pub sts_endpoint: Option<String>,
+    /// Base URL instead of `https://iamcredentials.googleapis.com`.
+    pub iam_endpoint: Option<String>,
 }
 
 /// Microsoft's registries: the cluster's service principal, or the pod's workload identity.

@@ -36,7 +36,10 @@ pub(super) fn registry(flags: &Given, env: &Environment) -> Result<Settings, Set
             exclude_ids: flags.list("registry-ecr-exclude-id"),
             aws: aws(env),
         },
-        google: Google { metadata_endpoint: text(env, "GCE_METADATA_HOST").map(|host| format!("http://{host}")) },
+        google: Google {
+            metadata_endpoint: text(env, "GCE_METADATA_HOST").map(|host| format!("http://{host}")),
+            ..Google::default()
+        },
         azure: azure(env),
         proxies: proxies(env),
         cache: path("cache-dir").map(|dir| dir.join("images.redb")),

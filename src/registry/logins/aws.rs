@@ -12,7 +12,7 @@ use url::Url;
 use super::super::wire::{Asked, Http};
 use super::super::{Aws, Error};
 use super::failed;
-use super::sign::Keys;
+use super::sign::AwsKeys;
 
 const METADATA: &str = "http://169.254.169.254";
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
@@ -20,11 +20,11 @@ const TOKEN_TTL: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token-
 /// Keys that end are given up this much earlier.
 const EARLY: Duration = Duration::from_secs(300);
 /// What errors call the place that keys are for.
-const FOR: &str = "ECR";
+const FOR: &str = "AWS";
 
 pub(super) struct Identity {
     aws: Aws,
-    temporary: Mutex<Option<(Keys, Timestamp)>>,
+    temporary: Mutex<Option<(AwsKeys, Timestamp)>>,
 }
 
 impl Identity {
@@ -33,10 +33,10 @@ impl Identity {
     }
 
     /// Keys to sign with.
-    pub(super) async fn get(&self, http: &Http, region: &str) -> Result<Keys, Error> {
+    pub(super) async fn get(&self, http: &Http, region: &str) -> Result<AwsKeys, Error> {
         if let (Some(access), Some(secret)) = (&self.aws.access_key_id, &self.aws.secret_access_key) {
             let session = self.aws.session_token.clone();
-            return Ok(Keys { access: access.clone(), secret: secret.clone(), session });
+            return Ok(AwsKeys { access: access.clone(), secret: secret.clone(), session });
         }
         let mut temporary = self.temporary.lock().await;
         if let Some((keys, until)) = &*temporary
@@ -64,30 +64,14 @@ impl Identity {
         region: &str,
         file: &Path,
         role: &str,
-    ) -> Result<(Keys, Timestamp), Error> {
+    ) -> Result<(AwsKeys, Timestamp), Error> {
         let token = tokio::fs::read_to_string(file).await;
         let token = token.map_err(|e| failed(FOR, format!("reading the web identity {}: {e}", file.display())))?;
-        let tail = if region.starts_with("cn-") { ".cn" } else { "" };
-        let own = || format!("https://sts.{region}.amazonaws.com{tail}");
-        let base = self.aws.sts_endpoint.clone().unwrap_or_else(own);
-        let url = url(&format!("{}/", base.trim_end_matches('/')))?;
-        let body = url::form_urlencoded::Serializer::new(String::new())
-            .append_pair("Action", "AssumeRoleWithWebIdentity")
-            .append_pair("Version", "2011-06-15")
-            .append_pair("RoleArn", role)
-            .append_pair("RoleSessionName", self.aws.role_session_name.as_deref().unwrap_or("fluxd"))
-            .append_pair("WebIdentityToken", token.trim())
-            .finish();
-        let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, 1 << 20) };
-        let reply = http.send(asked.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")).await?;
-        if !reply.status.is_success() {
-            return Err(failed(FOR, format!("STS answered with HTTP status {}", reply.status.as_u16())));
-        }
-        let text = String::from_utf8_lossy(&reply.body);
-        keys(|name| element(&text, name), "SessionToken").ok_or_else(|| failed(FOR, "STS's answer holds no keys"))
+        let session = self.aws.role_session_name.as_deref().unwrap_or("fluxd");
+        assume(http, &self.aws, &Role { region, role, session, token: token.trim() }).await
     }
 
-    async fn machine(&self, http: &Http) -> Result<(Keys, Timestamp), Error> {
+    async fn machine(&self, http: &Http) -> Result<(AwsKeys, Timestamp), Error> {
         const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
         let token = self.metadata_token(http).await?;
         let role = self.metadata(http, &token, ROLES).await?;
@@ -115,6 +99,37 @@ impl Identity {
     }
 }
 
+/// A role, and the token that proves that it may be assumed.
+pub(super) struct Role<'a> {
+    pub(super) region: &'a str,
+    pub(super) role: &'a str,
+    /// What AWS's logs call it.
+    pub(super) session: &'a str,
+    pub(super) token: &'a str,
+}
+
+/// Exchanges a web identity at STS for keys, and until when they are good.
+pub(super) async fn assume(http: &Http, aws: &Aws, role: &Role<'_>) -> Result<(AwsKeys, Timestamp), Error> {
+    let tail = if role.region.starts_with("cn-") { ".cn" } else { "" };
+    let own = || format!("https://sts.{}.amazonaws.com{tail}", role.region);
+    let base = aws.sts_endpoint.clone().unwrap_or_else(own);
+    let url = url(&format!("{}/", base.trim_end_matches('/')))?;
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("Action", "AssumeRoleWithWebIdentity")
+        .append_pair("Version", "2011-06-15")
+        .append_pair("RoleArn", role.role)
+        .append_pair("RoleSessionName", role.session)
+        .append_pair("WebIdentityToken", role.token)
+        .finish();
+    let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, 1 << 20) };
+    let reply = http.send(asked.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")).await?;
+    if !reply.status.is_success() {
+        return Err(failed(FOR, format!("STS answered with HTTP status {}", reply.status.as_u16())));
+    }
+    let text = String::from_utf8_lossy(&reply.body);
+    keys(|name| element(&text, name), "SessionToken").ok_or_else(|| failed(FOR, "STS's answer holds no keys"))
+}
+
 fn url(text: &str) -> Result<Url, Error> {
     text.parse().map_err(|_| failed(FOR, "an address of AWS cannot be read"))
 }
@@ -128,8 +143,8 @@ async fn text(http: &Http, asked: Asked) -> Result<String, Error> {
 }
 
 /// Temporary keys, by the names that STS and the metadata share except for one.
-fn keys(field: impl Fn(&str) -> Option<String>, session: &str) -> Option<(Keys, Timestamp)> {
-    let keys = Keys { access: field("AccessKeyId")?, secret: field("SecretAccessKey")?, session: field(session) };
+fn keys(field: impl Fn(&str) -> Option<String>, session: &str) -> Option<(AwsKeys, Timestamp)> {
+    let keys = AwsKeys { access: field("AccessKeyId")?, secret: field("SecretAccessKey")?, session: field(session) };
     let until: Timestamp = field("Expiration")?.parse().ok()?;
     Some((keys, until - EARLY))
 }

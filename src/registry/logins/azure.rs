@@ -17,7 +17,7 @@ use super::{failed, only};
 
 const CONFIG: &str = "/etc/kubernetes/azure.json";
 const AUTHORITY: &str = "https://login.microsoftonline.com";
-const SCOPE: &str = "https://containerregistry.azure.net/.default";
+pub(super) const SCOPE: &str = "https://containerregistry.azure.net/.default";
 /// The user that goes with a registry's refresh token.
 const USER: &str = "00000000-0000-0000-0000-000000000000";
 /// Refresh tokens are good for three hours.
@@ -67,27 +67,9 @@ impl Tokens {
         let assertion = tokio::fs::read_to_string(identity.file).await.map_err(|e| {
             failed(host, format!("reading the workload identity's token {}: {e}", identity.file.display()))
         })?;
-        let authority = self.settings.authority.as_deref().unwrap_or(AUTHORITY).trim_end_matches('/');
-        let form = [
-            ("client_id", identity.client),
-            ("grant_type", "client_credentials"),
-            ("scope", SCOPE),
-            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
-            ("client_assertion", assertion.trim()),
-        ];
-        let access = post(http, host, &format!("{authority}/{}/oauth2/v2.0/token", identity.tenant), &form).await?;
-        let access = access.access_token.ok_or_else(|| failed(host, "Entra ID's answer holds no access token"))?;
-        let registry = self.settings.exchange_endpoint.clone().unwrap_or_else(|| format!("https://{host}"));
-        let form = [
-            ("grant_type", "access_token"),
-            ("service", host),
-            ("tenant", identity.tenant),
-            ("access_token", access.as_str()),
-        ];
-        let url = format!("{}/oauth2/exchange", registry.trim_end_matches('/'));
-        let refresh = post(http, host, &url, &form).await?.refresh_token;
-        let refresh = refresh.ok_or_else(|| failed(host, "the registry's answer holds no refresh token"))?;
-        Ok(Login::new(USER, refresh, "Azure workload identity"))
+        let claim = Claim { client: identity.client, tenant: identity.tenant, assertion: assertion.trim(), scope: SCOPE };
+        let (access, _) = token(http, &self.settings, host, &claim).await?;
+        registry_login(http, &self.settings, host, Some(identity.tenant), &access).await
     }
 
     /// The cluster's service principal; no file means that this is no such cluster.
@@ -122,10 +104,59 @@ struct Identity<'a> {
     file: &'a Path,
 }
 
+/// Who asks for a token, and for what.
+pub(super) struct Claim<'a> {
+    pub(super) client: &'a str,
+    pub(super) tenant: &'a str,
+    /// The token that proves it.
+    pub(super) assertion: &'a str,
+    pub(super) scope: &'a str,
+}
+
+/// Exchanges a service account's token for one of Entra ID, and says how long that is good for.
+pub(super) async fn token(
+    http: &Http,
+    settings: &Azure,
+    host: &str,
+    claim: &Claim<'_>,
+) -> Result<(String, Duration), Error> {
+    let authority = settings.authority.as_deref().unwrap_or(AUTHORITY).trim_end_matches('/');
+    let form = [
+        ("client_id", claim.client),
+        ("grant_type", "client_credentials"),
+        ("scope", claim.scope),
+        ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+        ("client_assertion", claim.assertion),
+    ];
+    let answer = post(http, host, &format!("{authority}/{}/oauth2/v2.0/token", claim.tenant), &form).await?;
+    let valid = Duration::from_secs(answer.expires_in.unwrap_or(0).min(86_400));
+    let access = answer.access_token.ok_or_else(|| failed(host, "Entra ID's answer holds no access token"))?;
+    Ok((access, valid))
+}
+
+/// Exchanges a token of Entra ID for a login at a registry.
+pub(super) async fn registry_login(
+    http: &Http,
+    settings: &Azure,
+    host: &str,
+    tenant: Option<&str>,
+    access: &str,
+) -> Result<Login, Error> {
+    let registry = settings.exchange_endpoint.clone().unwrap_or_else(|| format!("https://{host}"));
+    let mut form = vec![("grant_type", "access_token"), ("service", host)];
+    form.extend(tenant.map(|tenant| ("tenant", tenant)));
+    form.push(("access_token", access));
+    let url = format!("{}/oauth2/exchange", registry.trim_end_matches('/'));
+    let refresh = post(http, host, &url, &form).await?.refresh_token;
+    let refresh = refresh.ok_or_else(|| failed(host, "the registry's answer holds no refresh token"))?;
+    Ok(Login::new(USER, refresh, "Azure workload identity"))
+}
+
 #[derive(Deserialize)]
 struct Answer {
     access_token: Option<String>,
     refresh_token: Option<String>,
+    expires_in: Option<u64>,
 }
 
 /// Posts a form; neither it nor the answer is ever shown.

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::super::wire::{Asked, Http};
 use super::super::{Credentials, Ecr, Error, Login, Settings};
-use super::sign::{Scope, sign};
+use super::sign::{AwsKeys, AwsScope, sign};
 use super::{aws, failed, only};
 
 /// How long a region is left alone after a failure.
@@ -135,22 +135,13 @@ impl Tokens {
         at: Host<'_>,
         accounts: &[&str],
     ) -> Result<(Credentials, Timestamp), Error> {
+        let keys = self.keys.get(http, at.region).await?;
         let tail = if at.china { ".cn" } else { "" };
         let own = || format!("https://api.ecr.{}.amazonaws.com{tail}", at.region);
         let base = self.ecr().aws.ecr_endpoint.clone().unwrap_or_else(own);
-        let url = format!("{}/", base.trim_end_matches('/')).parse();
-        let url = url.map_err(|_| failed(host, "ECR's address cannot be read"))?;
-        let keys = self.keys.get(http, at.region).await?;
-        let body = serde_json::json!({ "registryIds": accounts }).to_string().into_bytes();
-        let asked = Asked { method: Method::POST, body: Some(body), ..Asked::get(url, LIMIT) }
-            .header(header::CONTENT_TYPE, "application/x-amz-json-1.1")
-            .header(HeaderName::from_static("x-amz-target"), TARGET);
-        let scope = Scope { region: at.region, service: "ecr", at: Timestamp::now() };
-        let reply = http.send(sign(asked, &keys, &scope)).await?;
-        if !reply.status.is_success() {
-            return Err(failed(host, format!("ECR answered with HTTP status {}", reply.status.as_u16())));
-        }
-        read(&reply.body).map_err(|reason| failed(host, reason))
+        let body = serde_json::json!({ "registryIds": accounts }).to_string();
+        let api = Api { base: &base, region: at.region, service: "ecr", target: TARGET };
+        read(&post(http, host, &api, body, &keys).await?).map_err(|reason| failed(host, reason))
     }
 
     /// The regions to scan; found out once, and told once, in v1's words.
@@ -192,6 +183,70 @@ impl Tokens {
     fn ecr(&self) -> &Ecr {
         &self.settings.ecr
     }
+}
+
+/// One of the two services of registries.
+struct Api<'a> {
+    base: &'a str,
+    region: &'a str,
+    service: &'a str,
+    target: &'a str,
+}
+
+async fn post(http: &Http, host: &str, api: &Api<'_>, body: String, keys: &AwsKeys) -> Result<bytes::Bytes, Error> {
+    let url = format!("{}/", api.base.trim_end_matches('/')).parse();
+    let url = url.map_err(|_| failed(host, "ECR's address cannot be read"))?;
+    let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, LIMIT) };
+    let asked = asked
+        .header(header::CONTENT_TYPE, "application/x-amz-json-1.1")
+        .header(HeaderName::from_static("x-amz-target"), api.target);
+    let scope = AwsScope { region: api.region, service: api.service, at: Timestamp::now() };
+    let reply = http.send(sign(asked, keys, &scope)).await?;
+    if !reply.status.is_success() {
+        return Err(failed(host, format!("ECR answered with HTTP status {}", reply.status.as_u16())));
+    }
+    Ok(reply.body)
+}
+
+/// The region of a host of ECR, private or public; `None` for other hosts. Unlike scans, listings also know the forms for
+/// federal use and for IPv6 (resourceset §8.4).
+pub(super) fn region_of(host: &str) -> Option<&str> {
+    if host == "public.ecr.aws" {
+        return Some("us-east-1");
+    }
+    let (account, rest) = host.split_once('.')?;
+    let rest = rest.strip_prefix("dkr.").or_else(|| rest.strip_prefix("dkr-"))?;
+    let rest = rest.strip_prefix("ecr-fips.").or_else(|| rest.strip_prefix("ecr."))?;
+    let (region, domain) = rest.split_once('.')?;
+    let known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn" | "on.aws" | "on.amazonwebservices.com.cn")
+        || matches!(domain, "sc2s.sgov.gov" | "c2s.ic.gov" | "cloud.adc-e.uk" | "csp.hci.ic.gov");
+    (known && !account.is_empty() && account.bytes().all(|b| b.is_ascii_digit()) && !region.is_empty()).then_some(region)
+}
+
+/// A login for a host of ECR, by keys.
+pub(super) async fn login(http: &Http, host: &str, aws: &super::super::Aws, keys: &AwsKeys) -> Result<Login, Error> {
+    let Some(region) = region_of(host) else { return Err(failed(host, "no registry of AWS")) };
+    let public = host == "public.ecr.aws";
+    let tail = if host.ends_with(".cn") { ".cn" } else { "" };
+    let own = match public {
+        true => "https://api.ecr-public.us-east-1.amazonaws.com".to_owned(),
+        false => format!("https://api.ecr.{region}.amazonaws.com{tail}"),
+    };
+    let base = aws.ecr_endpoint.clone().unwrap_or(own);
+    let (service, target) =
+        if public { ("ecr-public", "SpencerFrontendService.GetAuthorizationToken") } else { ("ecr", TARGET) };
+    let body = post(http, host, &Api { base: &base, region, service, target }, "{}".to_owned(), keys).await?;
+    let answer: serde_json::Value =
+        serde_json::from_slice(&body).map_err(|_| failed(host, "expected JSON with a token from ECR"))?;
+    let data = &answer["authorizationData"];
+    let entry = if public { data } else { &data[0] };
+    let text = entry["authorizationToken"].as_str().and_then(|token| STANDARD.decode(token).ok());
+    let text = text.and_then(|text| String::from_utf8(text).ok());
+    let (user, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
+    if password.is_empty() {
+        return Err(failed(host, "ECR's token is not of the form USER:PASSWORD"));
+    }
+    Ok(Login::new(user, password, "AWS workload identity"))
 }
 
 fn read(body: &[u8]) -> Result<(Credentials, Timestamp), String> {

@@ -14,7 +14,7 @@ use super::{failed, only};
 const METADATA: &str = "http://metadata.google.internal";
 const PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 /// The user that goes with a token.
-const USER: &str = "oauth2accesstoken";
+pub(super) const USER: &str = "oauth2accesstoken";
 /// How long a metadata server that does not answer is left alone. That of a workload identity answers only some seconds
 /// after a pod's start.
 const EMBARGO: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ struct State {
 
 /// Whether a host is one of Google's registries.
 pub(super) fn is_host(host: &str) -> bool {
-    host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with("-docker.pkg.dev")
+    host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with("-docker.pkg.dev") || host == "docker.s3nsregistry.fr"
 }
 
 impl Tokens {
@@ -42,6 +42,12 @@ impl Tokens {
     }
 
     pub(super) async fn find(&self, http: &Http, host: &str) -> Result<Option<Credentials>, Error> {
+        let token = self.token(http, host).await?.map(|token| Login::new(USER, token, "GCE metadata"));
+        Ok(token.map(|login| only(host, login)))
+    }
+
+    /// The machine's token; `None` while the metadata server is left alone.
+    pub(super) async fn token(&self, http: &Http, host: &str) -> Result<Option<String>, Error> {
         let mut state = self.state.lock().await;
         let now = Instant::now();
         if state.embargo.is_some_and(|until| until > now) {
@@ -56,8 +62,7 @@ impl Tokens {
                 }
             }
         }
-        let token = state.token.as_ref().map(|(token, _)| Login::new(USER, token, "GCE metadata"));
-        Ok(token.map(|login| only(host, login)))
+        Ok(state.token.as_ref().map(|(token, _)| token.clone()))
     }
 
     async fn fetch(&self, http: &Http, host: &str) -> Result<(String, Instant), Error> {

@@ -3,12 +3,16 @@
 
 mod aws;
 mod azure;
+mod clouds;
 mod docker;
 mod ecr;
 mod google;
 mod sign;
 
 use std::sync::Arc;
+
+pub use clouds::{Account, Clouds, Oidc};
+pub use sign::{AwsKeys, AwsRequest, AwsScope};
 
 use super::wire::{Http, Wire};
 use super::{Credentials, Error, Settings};

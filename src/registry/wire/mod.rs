@@ -8,7 +8,7 @@ mod session;
 use std::sync::Arc;
 
 pub(super) use access::Access;
-pub(super) use send::{Asked, Http};
+pub(super) use send::{Asked, Http, host_and_port};
 pub(super) use session::{Described, Listed, Session};
 
 use super::limiter::{Limiter, Urgency};

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, NoProxy, Proxy};
 use tokio::time::Instant;
 use url::Url;
 
-use super::super::{Error, Settings};
+use super::super::{Error, Settings, Trust};
 use crate::runtime::parse_retry_after;
 
 /// Redirects that are followed.
@@ -59,10 +59,6 @@ impl Asked {
         Self { near: true, ..Self::get(url, 1 << 20) }
     }
 
-    /// `HOST[:PORT]` as the `Host` header will say.
-    pub(in super::super) fn host(&self) -> String {
-        host_and_port(&self.url)
-    }
 
     /// Adds a header, marked so that no log shows it when it is about authorization.
     pub(in super::super) fn header(mut self, name: header::HeaderName, value: &str) -> Self {
@@ -100,13 +96,13 @@ impl Reply {
 }
 
 impl Http {
-    pub(super) fn new(settings: &Settings) -> Result<Self, Error> {
+    pub(in super::super) fn new(settings: &Settings) -> Result<Self, Error> {
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             // somebody else was first: just as well
             rustls::crypto::ring::default_provider().install_default().ok();
         }
         Ok(Self {
-            verifying: proxied(client(settings), settings)?.build().map_err(unbuilt)?,
+            verifying: proxied(trusting(client(settings), &settings.trust)?, settings)?.build().map_err(unbuilt)?,
             trusting: proxied(client(settings).tls_danger_accept_invalid_certs(true), settings)?
                 .build()
                 .map_err(unbuilt)?,
@@ -225,6 +221,20 @@ fn client(settings: &Settings) -> ClientBuilder {
         .no_proxy()
 }
 
+fn trusting(mut builder: ClientBuilder, trust: &Trust) -> Result<ClientBuilder, Error> {
+    let unreadable = |what: &str| Error::Protocol { url: what.to_owned(), reason: "expected PEM".to_owned() };
+    if let Some(authorities) = &trust.authorities {
+        let read = Certificate::from_pem_bundle(authorities).ok().filter(|read| !read.is_empty());
+        builder = builder.tls_certs_only(read.ok_or_else(|| unreadable("the certificate authorities"))?);
+    }
+    if let Some((certificate, key)) = &trust.identity {
+        let both = [key.as_slice(), b"\n", certificate.as_slice()].concat();
+        let read = Identity::from_pem(&both).map_err(|_| unreadable("the client's certificate and key"))?;
+        builder = builder.identity(read);
+    }
+    Ok(builder)
+}
+
 fn proxied(mut builder: ClientBuilder, settings: &Settings) -> Result<ClientBuilder, Error> {
     let exempt = || settings.proxies.exempt.as_deref().and_then(NoProxy::from_string);
     // a proxy's URL may hold a password, so the library's error about it is not shown
@@ -252,7 +262,7 @@ pub(super) fn shown(url: &Url) -> String {
 }
 
 /// `HOST[:PORT]`, the port only when it is not the scheme's own.
-pub(super) fn host_and_port(url: &Url) -> String {
+pub(in super::super) fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

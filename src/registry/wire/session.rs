@@ -113,6 +113,20 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The digest of what a tag points to: asked for without fetching it where the registry says it so, else computed.
+    pub(in super::super) async fn digest(&self, tag: &str) -> Result<String, Error> {
+        let announced = match self.head(tag).await {
+            Ok(digest) => digest.filter(|digest| digest.starts_with("sha256:")),
+            // some registries know manifests only by GET
+            Err(Error::Refused { status: 404, .. }) => None,
+            Err(error) => return Err(self.scrub(error, None)),
+        };
+        match announced {
+            Some(digest) => Ok(digest),
+            None => self.manifest(tag).await.map(|(_, digest)| digest).map_err(|e| self.scrub(e, None)),
+        }
+    }
+
     /// Finds out what is behind a tag, down to the image's configuration.
     pub(in super::super) async fn describe(&self, tag: &str) -> Result<Described, Error> {
         let mut described = self.look(tag).await.map_err(|e| self.scrub(e, None))?;

@@ -191,7 +191,7 @@ async fn googles_registries_get_the_machines_token() {
             assert_eq!(seen.headers["metadata-flavor"], "Google");
             Scripted::json(&json!({"access_token": "google-token", "expires_in": 3599, "token_type": "Bearer"}))
         });
-        let google = Google { metadata_endpoint: Some(metadata.url()) };
+        let google = Google { metadata_endpoint: Some(metadata.url()), ..Google::default() };
         cloud.lets_in(Settings { google, ..settings() }).await;
         assert_eq!(metadata.seen().len(), 1);
     }
@@ -236,7 +236,7 @@ async fn explicit_credentials_win_over_the_clouds() {
     let cloud = Cloud::start("gcr.io", "ann", "hunter2");
     let metadata = Double::start(|_| Scripted::new(500, ""));
     let settings = Settings {
-        google: Google { metadata_endpoint: Some(metadata.url()) },
+        google: Google { metadata_endpoint: Some(metadata.url()), ..Google::default() },
         proxies: Proxies { https: Some(cloud.tunnel.url()), ..Proxies::default() },
         insecure_hosts: vec!["gcr.io".to_owned()],
         ..settings()
