@@ -10,7 +10,7 @@ const LIMIT: usize = 4_000;
 const COMPILED: usize = 1 << 20;
 
 /// Compiles an expression as Go would; `None` when it is none.
-pub(super) fn compile(text: &str) -> Option<Regex> {
+pub fn compile(text: &str) -> Option<Regex> {
     if text.len() > LIMIT {
         return None;
     }

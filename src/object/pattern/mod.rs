@@ -2,6 +2,8 @@
 
 mod expression;
 
+pub use expression::compile as go_expression;
+
 use std::cmp::Ordering;
 use std::fmt;
 
