@@ -3,7 +3,7 @@
 use crate::provider;
 
 /// Settings of the controller of input providers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How remote services are reached.
     pub providers: provider::Settings,
@@ -11,4 +11,17 @@ pub struct Settings {
     pub default_service_account: Option<String>,
     /// The account whose identity clouds see when an object names none (`--default-workload-identity-service-account`).
     pub default_workload_identity_service_account: Option<String>,
+    /// Listings at a time. They hold no worker slot, so that slow services do not keep other objects from their turn.
+    pub concurrent_calls: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            providers: provider::Settings::default(),
+            default_service_account: None,
+            default_workload_identity_service_account: None,
+            concurrent_calls: 50,
+        }
+    }
 }

@@ -1,0 +1,109 @@
+//! Asks the remote side of an input provider, with everything that its spec refers to, within its time.
+
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use tokio::time::timeout;
+
+use super::artifacts;
+use super::cluster;
+use super::reconciler::InputProviders;
+use crate::api::duration;
+use crate::api::inputprovider::{Filter as Written, ProviderType, ResourceSetInputProvider};
+use crate::provider::{Export, Filter, Pair, Request};
+use crate::registry::Account;
+
+/// Lists, or says why not.
+pub(super) async fn list(
+    shared: &InputProviders,
+    object: &ResourceSetInputProvider,
+    client: &kube::Client,
+    within: Duration,
+) -> Result<Export, String> {
+    let work = async {
+        let _turn = shared.calls.acquire().await.map_err(|e| e.to_string())?;
+        if object.spec.provider_type == ProviderType::ExternalArtifact {
+            return artifacts::list(shared, object, client).await;
+        }
+        let request = request(shared, object, client, within).await?;
+        shared.providers.list(&request).await.map_err(|e| e.to_string())
+    };
+    match timeout(within, work).await {
+        Ok(listed) => listed,
+        Err(_) => Err(format!("the provider did not answer within {}", duration::format(within))),
+    }
+}
+
+async fn request(
+    shared: &InputProviders,
+    object: &ResourceSetInputProvider,
+    client: &kube::Client,
+    timeout: Duration,
+) -> Result<Request, String> {
+    let (spec, namespace) = (&object.spec, object.namespace().unwrap_or_default());
+    let mut request = Request {
+        kind: spec.provider_type,
+        url: spec.url.clone().unwrap_or_default(),
+        insecure: spec.insecure.unwrap_or_default(),
+        filter: spec.filter.as_ref().map(filter).unwrap_or_default(),
+        skip: spec.skip.as_ref().map(|skip| skip.labels.clone()).unwrap_or_default(),
+        before: object.status.as_ref().map(|status| status.exported_inputs.clone()).unwrap_or_default(),
+        defaults: spec.default_values.clone().unwrap_or_default(),
+        secret: None,
+        certificates: None,
+        pull_secrets: Vec::new(),
+        account: None,
+        timeout,
+    };
+    if let Some(reference) = &spec.secret_ref {
+        request.secret = Some(cluster::secret(client, &namespace, &reference.name).await?);
+    }
+    if let Some(reference) = &spec.cert_secret_ref {
+        request.certificates = Some(cluster::secret(client, &namespace, &reference.name).await?);
+    }
+    if spec.provider_type == ProviderType::OCIArtifactTag
+        && let Some(account) = spec.service_account_name.as_deref().filter(|name| !name.is_empty())
+    {
+        request.pull_secrets = cluster::pull_secrets(client, &namespace, account).await?;
+    }
+    request.account = account(shared, object, client, &namespace).await?;
+    Ok(request)
+}
+
+/// Whose identity clouds are shown; only the clouds' own kinds show any.
+async fn account(
+    shared: &InputProviders,
+    object: &ResourceSetInputProvider,
+    client: &kube::Client,
+    namespace: &str,
+) -> Result<Option<Account>, String> {
+    use ProviderType as T;
+    let spec = &object.spec;
+    let shown = match spec.provider_type {
+        T::AzureDevOpsBranch | T::AzureDevOpsTag | T::AzureDevOpsPullRequest => spec.secret_ref.is_none(),
+        T::AWSCodeCommitBranch | T::AWSCodeCommitTag | T::AWSCodeCommitPullRequest => true,
+        T::ACRArtifactTag | T::ECRArtifactTag | T::GARArtifactTag => true,
+        _ => false,
+    };
+    let default = || shared.settings.default_workload_identity_service_account.as_deref();
+    let name = spec.service_account_name.as_deref().filter(|name| !name.is_empty()).or_else(default);
+    match name.filter(|name| shown && !name.is_empty()) {
+        Some(name) => cluster::account(client, namespace, name).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+fn filter(written: &Written) -> Filter {
+    let pair = |include: &Option<String>, exclude: &Option<String>| Pair {
+        include: include.clone(),
+        exclude: exclude.clone(),
+    };
+    Filter {
+        branch: pair(&written.include_branch, &written.exclude_branch),
+        tag: pair(&written.include_tag, &written.exclude_tag),
+        environment: pair(&written.include_environment, &written.exclude_environment),
+        labels: written.labels.clone(),
+        limit: Some(written.limit),
+        semver: written.semver.clone(),
+    }
+}

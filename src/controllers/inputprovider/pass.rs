@@ -1,0 +1,170 @@
+//! One pass over an input provider (resourceset §8.1).
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use sha2::{Digest as _, Sha256};
+
+use super::call::list;
+use super::reconciler::InputProviders;
+use super::rules;
+use super::state::{State, take_force};
+use crate::api::annotation::{self, INPUT_PROVIDER};
+use crate::api::inputprovider::{ProviderType, ResourceSetInputProvider};
+use crate::api::{condition, duration};
+use crate::operator::controller::{Event, Next, Pass, WriteError};
+use crate::provider::schedule::{ScheduleSpec, Schedules};
+use crate::provider::{Export, add_defaults, id_of};
+
+type Cx = Pass<ResourceSetInputProvider>;
+
+/// Causes of retries.
+const CALL: &str = "call";
+const STATUS: &str = "status";
+
+/// Runs one pass.
+pub(super) async fn run(shared: &InputProviders, object: &ResourceSetInputProvider, cx: &Cx) -> Next {
+    let mut pass = Run { shared, object, cx, state: State::of(object), begun: Instant::now() };
+    let next = match pass.steps().await {
+        Ok(next) => next,
+        Err(error) => retry(STATUS, &error),
+    };
+    pass.state.finish(object.annotations());
+    match pass.patch().await {
+        Ok(()) | Err(WriteError::Gone { .. }) => next,
+        Err(error) => retry(STATUS, &error),
+    }
+}
+
+fn retry(cause: &str, error: &dyn std::fmt::Display) -> Next {
+    Next::Retry { cause: cause.to_owned(), error: error.to_string() }
+}
+
+struct Run<'a> {
+    shared: &'a InputProviders,
+    object: &'a ResourceSetInputProvider,
+    cx: &'a Cx,
+    state: State,
+    begun: Instant,
+}
+
+impl Run<'_> {
+    async fn steps(&mut self) -> Result<Next, WriteError> {
+        let annotations = self.object.annotations();
+        let disabled = annotation::is_disabled(annotations);
+        if self.cx.is_new() {
+            match disabled {
+                true => self.state.suspended_from_the_start(),
+                false => self.state.progressing(false),
+            }
+            self.patch().await?;
+        }
+        if disabled {
+            tracing::info!(object = self.title(), "reconciliation is disabled");
+            self.event(true, condition::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned(), false);
+            return Ok(Next::Done);
+        }
+        let forced = take_force(self.object, &mut self.state.status);
+        let timeout = annotation::timeout(annotations, INPUT_PROVIDER);
+        let schedules = match Schedules::parse(&schedules(self.object), timeout) {
+            Ok(schedules) => schedules,
+            Err(error) => return Ok(self.stall(condition::INVALID_SCHEDULE, &error.to_string())),
+        };
+        self.state.next_schedule(None);
+        let now = Timestamp::now();
+        if !forced && !schedules.may_run(now) {
+            return Ok(self.skip(&schedules, now));
+        }
+        if let Err(broken) = rules::check(&self.object.spec) {
+            return Ok(self.stall(condition::INVALID_SPEC, broken));
+        }
+        let is_static = self.object.spec.provider_type == ProviderType::Static;
+        self.state.progressing(is_static);
+        if is_static {
+            return Ok(self.succeed(self.own_values(), &schedules));
+        }
+        self.patch().await?;
+        match self.cx.waiting(list(self.shared, self.object, self.cx.client(), timeout)).await {
+            Ok(export) => Ok(self.succeed(export, &schedules)),
+            Err(error) => Ok(self.fail(&error)),
+        }
+    }
+
+    /// What an object without a remote side exports.
+    fn own_values(&self) -> Export {
+        let mut set = crate::provider::InputSet::new();
+        set.insert("id".to_owned(), id_of(&self.object.uid().unwrap_or_default()).into());
+        if let Some(defaults) = &self.object.spec.default_values {
+            add_defaults(&mut set, defaults);
+        }
+        Export { sets: vec![set], nil_when_empty: false }
+    }
+
+    fn stall(&mut self, reason: &str, error: &str) -> Next {
+        let message = format!("Reconciliation failed terminally due to configuration error: {error}");
+        self.state.next_schedule(None);
+        self.state.stalled(reason, &message);
+        self.event(true, reason, message.clone(), true);
+        Next::Terminal { error: message }
+    }
+
+    fn skip(&mut self, schedules: &Schedules, now: Timestamp) -> Next {
+        let next = schedules.next(now);
+        let when = next.as_ref().map_or_else(|| "never".to_owned(), |next| next.shown());
+        let message = format!("Reconciliation skipped, next scheduled at {when}");
+        self.state.skipped(next.as_ref(), &message);
+        self.event(false, condition::SKIPPED_DUE_TO_SCHEDULE, message, true);
+        next.map_or(Next::Done, |next| Next::At(next.when))
+    }
+
+    fn fail(&mut self, error: &str) -> Next {
+        self.state.failed(error);
+        self.event(true, condition::RECONCILIATION_FAILED, error.to_owned(), true);
+        retry(CALL, &error)
+    }
+
+    fn succeed(&mut self, export: Export, schedules: &Schedules) -> Next {
+        let revision = export.revision();
+        let message = format!("Reconciliation finished in {}", duration::rounded(self.begun.elapsed()));
+        let changed = self.state.exported(export, &revision, &message);
+        let token = format!("sha256:{}", hex::encode(Sha256::digest(Timestamp::now().to_string())));
+        let metadata = [(annotation::EVENT_REVISION, revision.clone()), (annotation::EVENT_TOKEN, token)];
+        self.cx.event(
+            self.object,
+            Event {
+                warning: false,
+                reason: condition::RECONCILIATION_SUCCEEDED.to_owned(),
+                message: format!("{message}, revision {revision}"),
+                metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+                forward: changed,
+            },
+        );
+        let interval = annotation::every(self.object.annotations(), INPUT_PROVIDER);
+        let following = schedules.following(Timestamp::now(), interval);
+        self.state.next_schedule(following.next.as_ref());
+        following.after.map_or(Next::Done, Next::After)
+    }
+
+    fn event(&self, warning: bool, reason: &str, message: String, forward: bool) {
+        let event = Event { warning, reason: reason.to_owned(), message, forward, ..Event::default() };
+        self.cx.event(self.object, event);
+    }
+
+    async fn patch(&self) -> Result<(), WriteError> {
+        self.cx.patch_status(self.object, &self.state.status).await.map(drop)
+    }
+
+    fn title(&self) -> String {
+        format!("{}/{}", self.object.namespace().unwrap_or_default(), self.object.name_any())
+    }
+}
+
+fn schedules(object: &ResourceSetInputProvider) -> Vec<ScheduleSpec> {
+    let written = object.spec.schedule.iter().map(|schedule| ScheduleSpec {
+        cron: schedule.cron.clone(),
+        time_zone: schedule.time_zone.clone(),
+        window: schedule.window.clone(),
+    });
+    written.collect()
+}
