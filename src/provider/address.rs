@@ -39,7 +39,8 @@ fn refuse(text: &str, expected: &str) -> Error {
 /// The URL of a host, the parts of the path (decoded), and nothing else: no user, query or fragment.
 fn split(text: &str, expected: &str) -> Result<(Url, Vec<String>), Error> {
     let url: Url = text.parse().map_err(|_| refuse(text, expected))?;
-    let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+    let plain =
+        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() || !plain {
         return Err(refuse(text, expected));
     }
@@ -101,7 +102,9 @@ pub(super) fn code_commit(text: &str) -> Result<CodeCommit, Error> {
     let fips = first == "git-codecommit-fips";
     let plausible = region.contains('-') && region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let ours = host.scheme() == "https" && host.port().is_none() && (fips || first == "git-codecommit") && plausible;
-    let known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn") || domain.starts_with("amazonaws.") || domain.ends_with(".aws");
+    let known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn")
+        || domain.starts_with("amazonaws.")
+        || domain.ends_with(".aws");
     match <[String; 3]>::try_from(parts) {
         Ok([v1, repos, repository]) if ours && known && v1 == "v1" && repos == "repos" => {
             let (region, domain) = (region.to_owned(), domain.to_owned());
@@ -138,12 +141,24 @@ mod tests {
     #[test]
     fn each_family_takes_its_own_form_and_no_other() {
         let shown = |text: &str| pair(text).map(|p| format!("{} {} {}", p.host, p.owner, p.name)).ok();
-        assert_eq!(shown("https://github.com/stefanprodan/podinfo").unwrap(), "https://github.com/ stefanprodan podinfo");
+        assert_eq!(
+            shown("https://github.com/stefanprodan/podinfo").unwrap(),
+            "https://github.com/ stefanprodan podinfo"
+        );
         assert_eq!(shown("http://git.example:3000/a/b/").unwrap(), "http://git.example:3000/ a b");
         for text in [
-            "https://github.com/a", "https://github.com/a/b/c", "https://github.com/a/b.git", "https://github.com",
-            "ssh://git@github.com/a/b", "git@github.com:a/b", "https://user:pw@github.com/a/b", "https://github.com/a//b",
-            "https://github.com/a/b?x=1", "https://github.com/a/%2e%2e", "https://github.com/a/b%2Fc", "",
+            "https://github.com/a",
+            "https://github.com/a/b/c",
+            "https://github.com/a/b.git",
+            "https://github.com",
+            "ssh://git@github.com/a/b",
+            "git@github.com:a/b",
+            "https://user:pw@github.com/a/b",
+            "https://github.com/a//b",
+            "https://github.com/a/b?x=1",
+            "https://github.com/a/%2e%2e",
+            "https://github.com/a/b%2Fc",
+            "",
         ] {
             assert_eq!(shown(text), None, "{text}");
         }
@@ -163,8 +178,11 @@ mod tests {
         let found = azure("https://dev.azure.com/org/my%20project/_git/repo").unwrap();
         assert_eq!(found.project, "my project");
         for text in [
-            "https://dev.azure.com/org/project/repo", "https://dev.azure.com/org/project/_git", "http://dev.azure.com/o/p/_git/r",
-            "https://org.visualstudio.com/p/_git/r", "https://dev.azure.com/o/p/_git/r/x",
+            "https://dev.azure.com/org/project/repo",
+            "https://dev.azure.com/org/project/_git",
+            "http://dev.azure.com/o/p/_git/r",
+            "https://org.visualstudio.com/p/_git/r",
+            "https://dev.azure.com/o/p/_git/r/x",
         ] {
             assert!(azure(text).is_err(), "{text}");
         }
@@ -173,13 +191,21 @@ mod tests {
     #[test]
     fn regions_of_codecommit_are_read_from_the_host() {
         let found = code_commit("https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/shop").unwrap();
-        assert_eq!((found.region.as_str(), found.domain.as_str(), found.repository.as_str()), ("eu-west-1", "amazonaws.com", "shop"));
+        assert_eq!(
+            (found.region.as_str(), found.domain.as_str(), found.repository.as_str()),
+            ("eu-west-1", "amazonaws.com", "shop")
+        );
         let found = code_commit("https://git-codecommit-fips.us-gov-west-1.amazonaws.com/v1/repos/a").unwrap();
         assert!(found.fips && found.region == "us-gov-west-1");
-        assert_eq!(code_commit("https://git-codecommit.cn-north-1.amazonaws.com.cn/v1/repos/a").unwrap().domain, "amazonaws.com.cn");
+        assert_eq!(
+            code_commit("https://git-codecommit.cn-north-1.amazonaws.com.cn/v1/repos/a").unwrap().domain,
+            "amazonaws.com.cn"
+        );
         for text in [
-            "https://git-codecommit.eu-west-1.example.com/v1/repos/a", "https://codecommit.eu-west-1.amazonaws.com/v1/repos/a",
-            "https://git-codecommit.eu-west-1.amazonaws.com/v1/a", "http://git-codecommit.eu-west-1.amazonaws.com/v1/repos/a",
+            "https://git-codecommit.eu-west-1.example.com/v1/repos/a",
+            "https://codecommit.eu-west-1.amazonaws.com/v1/repos/a",
+            "https://git-codecommit.eu-west-1.amazonaws.com/v1/a",
+            "http://git-codecommit.eu-west-1.amazonaws.com/v1/repos/a",
             "https://git-codecommit.amazonaws.com/v1/repos/a",
         ] {
             assert!(code_commit(text).is_err(), "{text}");

@@ -138,9 +138,10 @@ impl AzureDevOps<'_> {
         let mut all = Vec::new();
         let call = self.call(&["refs"], &[("filter", "tags"), ("$top", "100")])?;
         read_pages(self.wire, call, by_token, Guard::tokens("tags"), |page: Page<Ref>| {
-            all.extend(page.whole().filter_map(|found| {
-                Some((found.name.strip_prefix("refs/tags/")?.to_owned(), found.object_id))
-            }));
+            all.extend(
+                page.whole()
+                    .filter_map(|found| Some((found.name.strip_prefix("refs/tags/")?.to_owned(), found.object_id))),
+            );
             ControlFlow::Continue(())
         })
         .await?;

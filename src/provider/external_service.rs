@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 use url::Url;
 
+use super::Error;
 use super::export::InputSet;
 use super::wire::{Call, RETRIES, Wire};
-use super::Error;
 
 /// Bytes of an answer, after decompression.
 const BODY: usize = 900 * 1024;
@@ -19,7 +19,8 @@ pub(super) async fn list(
     credential: Option<(&'static str, String)>,
     limit: usize,
 ) -> Result<Vec<InputSet>, Error> {
-    let refused = || Error::Url { url: super::wire::without_user(url), expected: "http:// or https:// with a host".to_owned() };
+    let refused =
+        || Error::Url { url: super::wire::without_user(url), expected: "http:// or https:// with a host".to_owned() };
     let parsed: Url = url.parse().map_err(|_| refused())?;
     let mut call = Call::get(parsed).header("accept", "application/json").credential(credential.as_ref());
     call.limit = BODY;
@@ -101,9 +102,14 @@ mod tests {
         ] {
             assert_eq!(read_inputs(body.as_bytes()).unwrap_err(), said, "{body}");
         }
-        for body in ["<html>hunter2</html>", "", "[]", "hunter2", r#"{"inputs":{}}"#, r#"{"inputs":[3]}"#, r#"{"inputs":["#] {
+        for body in
+            ["<html>hunter2</html>", "", "[]", "hunter2", r#"{"inputs":{}}"#, r#"{"inputs":[3]}"#, r#"{"inputs":["#]
+        {
             let refusal = read_inputs(body.as_bytes()).unwrap_err();
-            assert!(refusal.starts_with("failed to parse response body: ") && !refusal.contains("hunter2"), "{refusal}");
+            assert!(
+                refusal.starts_with("failed to parse response body: ") && !refusal.contains("hunter2"),
+                "{refusal}"
+            );
         }
     }
 }

@@ -147,8 +147,8 @@ fn last(given: [Written<'_>; 3]) -> Result<Option<(String, Regex)>, FilterError>
     let mut found = None;
     for (field, text) in given {
         let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
-        let regex =
-            go_expression(text).ok_or_else(|| FilterError::Expression { field, text: text.chars().take(200).collect() })?;
+        let regex = go_expression(text)
+            .ok_or_else(|| FilterError::Expression { field, text: text.chars().take(200).collect() })?;
         found = Some((text.to_owned(), regex));
     }
     Ok(found)

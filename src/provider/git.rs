@@ -107,7 +107,8 @@ async fn host<'a>(inner: &'a Inner, wire: &'a Wire, request: &'a Request) -> Res
             let repository = address::azure(url)?;
             let credential = azure_credential(inner, request).await?;
             let base = inner.settings.endpoints.azure_devops.as_deref().unwrap_or(AZURE_DEVOPS);
-            let base: Url = base.parse().map_err(|_| Error::Said("the address of Azure DevOps cannot be read".to_owned()))?;
+            let base: Url =
+                base.parse().map_err(|_| Error::Said("the address of Azure DevOps cannot be read".to_owned()))?;
             Ok(Host::AzureDevOps(AzureDevOps { wire, base, repository, credential }))
         }
         T::AWSCodeCommitBranch | T::AWSCodeCommitTag | T::AWSCodeCommitPullRequest => {

@@ -68,8 +68,10 @@ fn export(tag: &str, digest: String) -> InputSet {
 
 /// The repository of `oci://HOST/PATH`.
 pub(super) fn repository(url: &str) -> Result<CanonicalName, Error> {
-    let refuse =
-        || Error::Url { url: super::wire::without_user(url), expected: "oci://HOST/REPOSITORY, without a tag".to_owned() };
+    let refuse = || Error::Url {
+        url: super::wire::without_user(url),
+        expected: "oci://HOST/REPOSITORY, without a tag".to_owned(),
+    };
     let rest = url.strip_prefix("oci://").ok_or_else(refuse)?.trim_end_matches('/');
     let (host, path) = rest.split_once('/').ok_or_else(refuse)?;
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-/".contains(&b);
@@ -113,8 +115,7 @@ async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Cre
             }
             for secret in request.pull_secrets.iter().chain(&request.secret) {
                 let config = CONFIG_KEYS.iter().find_map(|key| secret.data.get(*key));
-                let config =
-                    config.ok_or_else(|| secret.refuse(format!("key '{}' is missing", CONFIG_KEYS[0])))?;
+                let config = config.ok_or_else(|| secret.refuse(format!("key '{}' is missing", CONFIG_KEYS[0])))?;
                 let (read, unusable) = Credentials::parse(config, &secret.reference)
                     .map_err(|_| secret.refuse("expected a docker configuration in JSON".to_owned()))?;
                 for entry in unusable {
@@ -129,11 +130,7 @@ async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Cre
 
 impl Inner {
     /// A token of Azure, kept until it ends.
-    pub(super) async fn azure_token(
-        &self,
-        scope: &str,
-        account: Option<&registry::Account>,
-    ) -> Result<String, Error> {
+    pub(super) async fn azure_token(&self, scope: &str, account: Option<&registry::Account>) -> Result<String, Error> {
         let mut parts = vec!["azure".to_owned(), scope.to_owned()];
         if let Some(account) = account {
             parts.extend([account.namespace.clone(), account.name.clone()]);
@@ -144,7 +141,6 @@ impl Inner {
         self.tokens.get(key, async { Ok(self.clouds.azure_token(scope, account).await?) }).await
     }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -162,8 +158,15 @@ mod tests {
             assert_eq!(shown(url).as_deref(), Some(want), "{url}");
         }
         for url in [
-            "ghcr.io/a/b", "https://ghcr.io/a", "oci://ghcr.io", "oci://ghcr.io/", "oci://ghcr/a", "oci:///a",
-            "oci://ghcr.io/a:1.0", "oci://u:p@ghcr.io/a", "oci://ghcr.io/A B",
+            "ghcr.io/a/b",
+            "https://ghcr.io/a",
+            "oci://ghcr.io",
+            "oci://ghcr.io/",
+            "oci://ghcr/a",
+            "oci:///a",
+            "oci://ghcr.io/a:1.0",
+            "oci://u:p@ghcr.io/a",
+            "oci://ghcr.io/A B",
         ] {
             assert_eq!(shown(url), None, "{url}");
         }

@@ -143,7 +143,11 @@ pub(super) fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
             Some(b'{' | b'[') => "broken JSON",
             Some(_) => "something else",
         };
-        format!("expected JSON as the API's documentation has it, found {kind} (line {}, column {})", e.line(), e.column())
+        format!(
+            "expected JSON as the API's documentation has it, found {kind} (line {}, column {})",
+            e.line(),
+            e.column()
+        )
     })
 }
 
@@ -175,7 +179,8 @@ impl Wire {
             // the environment is not read here
             .no_proxy();
         let builder = trusting(proxied(builder, settings)?, tls)?;
-        let client = builder.build().map_err(|e| Error::Said(format!("the HTTP client cannot be made: {}", causes(&e))))?;
+        let client =
+            builder.build().map_err(|e| Error::Said(format!("the HTTP client cannot be made: {}", causes(&e))))?;
         Ok(Self { client, first_pause: settings.first_pause, longest_pause: settings.longest_pause })
     }
 
@@ -251,7 +256,10 @@ impl Wire {
                 if !status.is_success() {
                     break;
                 }
-                return Err(refuse(&call.url, &format!("response body exceeds the maximum allowed size of {limit} bytes")));
+                return Err(refuse(
+                    &call.url,
+                    &format!("response body exceeds the maximum allowed size of {limit} bytes"),
+                ));
             }
             body.extend_from_slice(&chunk);
         }
@@ -270,7 +278,8 @@ fn trusting(mut builder: ClientBuilder, tls: &Tls) -> Result<ClientBuilder, Erro
     }
     if let Some((certificate, key)) = &tls.identity {
         let both = [key.as_slice(), b"\n", certificate.as_slice()].concat();
-        builder = builder.identity(Identity::from_pem(&both).map_err(|_| unreadable("the client's certificate or key"))?);
+        builder =
+            builder.identity(Identity::from_pem(&both).map_err(|_| unreadable("the client's certificate or key"))?);
     }
     Ok(builder)
 }

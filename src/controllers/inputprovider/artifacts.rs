@@ -58,7 +58,9 @@ pub(super) async fn list(
 fn client_of(config: &kube::Config, namespace: &str, account: &str) -> Result<kube::Client, String> {
     let mut config = config.clone();
     if config.auth_info.impersonate.is_some() {
-        return Err("the connection impersonates somebody already, so it cannot impersonate service accounts".to_owned());
+        return Err(
+            "the connection impersonates somebody already, so it cannot impersonate service accounts".to_owned()
+        );
     }
     config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{account}"));
     kube::Client::try_from(config).map_err(|e| format!("a client for service account '{account}' cannot be made: {e}"))
@@ -211,7 +213,8 @@ mod tests {
             "metadata": {"name": "a", "namespace": "ns", "labels": {"team": "x", "id": "mine", "revision": "mine"}},
             "status": {"artifact": {"revision": "main@sha1:c0ffee"}},
         }));
-        let want = json!({"team": "x", "id": id_of("ns/a"), "name": "a", "namespace": "ns", "revision": "main@sha1:c0ffee"});
+        let want =
+            json!({"team": "x", "id": id_of("ns/a"), "name": "a", "namespace": "ns", "revision": "main@sha1:c0ffee"});
         assert_eq!(Value::Object(export(&found)), want);
         let bare = artifact(json!({"metadata": {"name": "a", "namespace": "ns"}}));
         assert_eq!(Value::Object(export(&bare)), json!({"id": id_of("ns/a"), "name": "a", "namespace": "ns"}));

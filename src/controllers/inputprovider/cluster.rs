@@ -39,7 +39,11 @@ async fn service_account(client: &kube::Client, namespace: &str, name: &str) -> 
 }
 
 /// Reads the pull secrets that a service account names.
-pub(super) async fn pull_secrets(client: &kube::Client, namespace: &str, name: &str) -> Result<Vec<SecretData>, String> {
+pub(super) async fn pull_secrets(
+    client: &kube::Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Vec<SecretData>, String> {
     let account = service_account(client, namespace, name).await?;
     let names: BTreeSet<String> =
         account.image_pull_secrets.unwrap_or_default().into_iter().map(|secret| secret.name).collect();

@@ -10,9 +10,7 @@ use super::artifacts;
 use crate::api::inputprovider::ResourceSetInputProvider;
 use crate::api::{FIELD_MANAGER, FINALIZER, annotation, condition, status};
 use crate::object::Gvk;
-use crate::operator::controller::{
-    Controller, ControllerSettings, Next, Pass, Reconcile, Series, SeriesDetails,
-};
+use crate::operator::controller::{Controller, ControllerSettings, Next, Pass, Reconcile, Series, SeriesDetails};
 use crate::provider::{Error, Providers};
 
 /// The reconciler of input providers.

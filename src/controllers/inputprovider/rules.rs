@@ -7,13 +7,11 @@ pub(super) fn check(spec: &ResourceSetInputProviderSpec) -> Result<(), &'static 
     use ProviderType as T;
     let url = spec.url.as_deref().unwrap_or_default();
     let insecure = spec.insecure.unwrap_or_default();
-    let oci = matches!(spec.provider_type, T::OCIArtifactTag | T::ACRArtifactTag | T::ECRArtifactTag | T::GARArtifactTag);
+    let oci =
+        matches!(spec.provider_type, T::OCIArtifactTag | T::ACRArtifactTag | T::ECRArtifactTag | T::GARArtifactTag);
     let without_url = matches!(spec.provider_type, T::Static | T::ExternalArtifact);
     let rules = [
-        (
-            !without_url || url.is_empty(),
-            "spec.url must be empty when spec.type is 'Static' or 'ExternalArtifact'",
-        ),
+        (!without_url || url.is_empty(), "spec.url must be empty when spec.type is 'Static' or 'ExternalArtifact'"),
         (
             without_url || !url.is_empty(),
             "spec.url must not be empty when spec.type is not 'Static' or 'ExternalArtifact'",
@@ -54,7 +52,10 @@ mod tests {
             (json!({"type": "Static"}), None),
             (json!({"type": "ExternalService", "url": "http://a", "insecure": true}), None),
             (json!({"type": "OCIArtifactTag", "url": "oci://a.io/b", "insecure": true}), None),
-            (json!({"type": "ACRArtifactTag", "url": "oci://a.azurecr.io/b", "insecure": true}), Some("spec.insecure can be")),
+            (
+                json!({"type": "ACRArtifactTag", "url": "oci://a.azurecr.io/b", "insecure": true}),
+                Some("spec.insecure can be"),
+            ),
             (json!({"type": "ExternalService", "url": "http://a"}), Some("spec.insecure must be")),
             (json!({"type": "ExternalService", "url": "ftp://a"}), Some("spec.url must start with 'http")),
             (json!({"type": "ExternalService"}), Some("spec.url must not be empty")),

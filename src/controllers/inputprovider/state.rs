@@ -6,9 +6,7 @@ use kube::ResourceExt as _;
 
 use crate::api::annotation::{self, Annotations};
 use crate::api::condition::{self, Says};
-use crate::api::inputprovider::{
-    NextSchedule, ResourceSetInputProvider, ResourceSetInputProviderStatus as Status,
-};
+use crate::api::inputprovider::{NextSchedule, ResourceSetInputProvider, ResourceSetInputProviderStatus as Status};
 use crate::api::status;
 use crate::provider::Export;
 use crate::provider::schedule::NextRun;

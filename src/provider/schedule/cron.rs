@@ -85,8 +85,8 @@ impl Cron {
 
     fn descriptor(text: &str, zone: TimeZone) -> Result<Self, CronError> {
         if let Some(delay) = text.strip_prefix("@every ") {
-            let delay = duration::parse(delay)
-                .map_err(|e| CronError(format!("failed to parse duration {text}: {e}")))?;
+            let delay =
+                duration::parse(delay).map_err(|e| CronError(format!("failed to parse duration {text}: {e}")))?;
             // whole seconds, and at least one
             let seconds = u64::try_from(delay / 1_000_000_000).unwrap_or(1);
             return Ok(Self::Every(Duration::from_secs(seconds.max(1))));

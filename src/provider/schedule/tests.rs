@@ -124,15 +124,12 @@ fn what_is_no_schedule_is_refused_in_the_words_of_the_original() {
         ("x * * * *", "UTC", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
         ("* * L * *", "UTC", "failed to parse int from L: strconv.Atoi: parsing \"L\": invalid syntax"),
         ("@fortnightly", "UTC", "unrecognized descriptor: @fortnightly"),
-        (
-            "@every soon",
-            "UTC",
-            "failed to parse duration @every soon: time: invalid duration \"soon\"",
-        ),
+        ("@every soon", "UTC", "failed to parse duration @every soon: time: invalid duration \"soon\""),
         ("* * * * *", "Mars/Base", "provided bad location Mars/Base: unknown time zone Mars/Base"),
     ] {
         let refusal = Schedules::parse(&[spec("@daily", "", ""), spec(cron, zone, "")], MINUTE).unwrap_err();
-        let want = format!("failed to validate schedule[1]: failed to parse cron spec '{cron}' with timezone '{zone}': ");
+        let want =
+            format!("failed to validate schedule[1]: failed to parse cron spec '{cron}' with timezone '{zone}': ");
         assert_eq!(refusal.to_string(), want + reason);
     }
     let refusal = Schedules::parse(&[spec("x", "", "")], MINUTE).unwrap_err().to_string();
@@ -141,7 +138,8 @@ fn what_is_no_schedule_is_refused_in_the_words_of_the_original() {
 
 #[test]
 fn windows_hold_two_passes() {
-    let refusal = |window| Schedules::parse(&[spec("@daily", "UTC", window)], 5 * MINUTE).map(drop).map_err(|e| e.to_string());
+    let refusal =
+        |window| Schedules::parse(&[spec("@daily", "UTC", window)], 5 * MINUTE).map(drop).map_err(|e| e.to_string());
     let want = |window: &str| {
         format!(
             "failed to validate schedule[0]: a non-zero window ({window}) must always be at least twice the timeout (5m0s)"

@@ -67,7 +67,8 @@ impl Tokens {
         let assertion = tokio::fs::read_to_string(identity.file).await.map_err(|e| {
             failed(host, format!("reading the workload identity's token {}: {e}", identity.file.display()))
         })?;
-        let claim = Claim { client: identity.client, tenant: identity.tenant, assertion: assertion.trim(), scope: SCOPE };
+        let claim =
+            Claim { client: identity.client, tenant: identity.tenant, assertion: assertion.trim(), scope: SCOPE };
         let (access, _) = token(http, &self.settings, host, &claim).await?;
         registry_login(http, &self.settings, host, Some(identity.tenant), &access).await
     }

@@ -123,8 +123,7 @@ impl Clouds {
                 };
                 (tenant, client) = (own_tenant.as_str(), own_client.as_str());
                 let read = tokio::fs::read_to_string(file).await;
-                assertion =
-                    read.map_err(|e| failed("Azure", format!("reading the token {}: {e}", file.display())))?;
+                assertion = read.map_err(|e| failed("Azure", format!("reading the token {}: {e}", file.display())))?;
             }
         }
         let claim = azure::Claim { client, tenant, assertion: assertion.trim(), scope };
@@ -163,7 +162,8 @@ impl Clouds {
         let location = self.metadata("instance/attributes/cluster-location").await?;
         let cluster = self.metadata("instance/attributes/cluster-name").await?;
         let pool = format!("{project}.svc.id.goog");
-        let host = format!("https://container.googleapis.com/v1/projects/{project}/locations/{location}/clusters/{cluster}");
+        let host =
+            format!("https://container.googleapis.com/v1/projects/{project}/locations/{location}/clusters/{cluster}");
         let token = account.token("Google", &pool).await?;
         Ok((token, format!("identitynamespace:{pool}:{host}")))
     }
@@ -175,7 +175,10 @@ impl Clouds {
         let asked = Asked::metadata(url).header(HeaderName::from_static("metadata-flavor"), "Google");
         let reply = self.http.send(asked).await?;
         if !reply.status.is_success() {
-            return Err(failed("Google", format!("the metadata server answered with HTTP status {}", reply.status.as_u16())));
+            return Err(failed(
+                "Google",
+                format!("the metadata server answered with HTTP status {}", reply.status.as_u16()),
+            ));
         }
         Ok(String::from_utf8_lossy(&reply.body).trim().to_owned())
     }
@@ -217,7 +220,12 @@ impl Clouds {
     }
 
     /// Posts a form, or JSON with a token; neither it nor the answer is ever shown.
-    async fn post<T: serde::de::DeserializeOwned>(&self, url: &str, body: String, token: Option<&str>) -> Result<T, Error> {
+    async fn post<T: serde::de::DeserializeOwned>(
+        &self,
+        url: &str,
+        body: String,
+        token: Option<&str>,
+    ) -> Result<T, Error> {
         let url: url::Url = url.parse().map_err(|_| failed("Google", "an address of Google cannot be read"))?;
         let service = url.host_str().unwrap_or_default().to_owned();
         let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, LIMIT) };

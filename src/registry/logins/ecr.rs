@@ -220,7 +220,8 @@ pub(super) fn region_of(host: &str) -> Option<&str> {
     let (region, domain) = rest.split_once('.')?;
     let known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn" | "on.aws" | "on.amazonwebservices.com.cn")
         || matches!(domain, "sc2s.sgov.gov" | "c2s.ic.gov" | "cloud.adc-e.uk" | "csp.hci.ic.gov");
-    (known && !account.is_empty() && account.bytes().all(|b| b.is_ascii_digit()) && !region.is_empty()).then_some(region)
+    (known && !account.is_empty() && account.bytes().all(|b| b.is_ascii_digit()) && !region.is_empty())
+        .then_some(region)
 }
 
 /// A login for a host of ECR, by keys.

@@ -32,7 +32,10 @@ struct State {
 
 /// Whether a host is one of Google's registries.
 pub(super) fn is_host(host: &str) -> bool {
-    host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with("-docker.pkg.dev") || host == "docker.s3nsregistry.fr"
+    host == "gcr.io"
+        || host.ends_with(".gcr.io")
+        || host.ends_with("-docker.pkg.dev")
+        || host == "docker.s3nsregistry.fr"
 }
 
 impl Tokens {

@@ -59,7 +59,6 @@ impl Asked {
         Self { near: true, ..Self::get(url, 1 << 20) }
     }
 
-
     /// Adds a header, marked so that no log shows it when it is about authorization.
     pub(in super::super) fn header(mut self, name: header::HeaderName, value: &str) -> Self {
         if let Ok(mut value) = HeaderValue::from_str(value) {
