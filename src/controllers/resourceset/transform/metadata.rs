@@ -1,0 +1,34 @@
+//! Owner labels and common metadata.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::api::{OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL};
+
+use super::{Marks, map_at};
+
+/// Sets the owner labels, then the common metadata, which may override them (resourceset §5).
+pub(super) fn mark(object: &mut Value, marks: &Marks) {
+    let owner = BTreeMap::from([
+        (OWNER_NAME_LABEL.to_owned(), marks.name.clone()),
+        (OWNER_NAMESPACE_LABEL.to_owned(), marks.namespace.clone()),
+    ]);
+    add(object, "labels", &owner);
+    add(object, "labels", &marks.common.labels);
+    add(object, "annotations", &marks.common.annotations);
+}
+
+/// Sets keys of a map of texts. A map with anything but texts counts as empty (errata 16).
+fn add(object: &mut Value, field: &str, entries: &BTreeMap<String, String>) {
+    if entries.is_empty() || !object.is_object() {
+        return;
+    }
+    let Some(metadata) = object.as_object_mut() else { return };
+    let metadata = metadata.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let Some(map) = map_at(metadata, field) else { return };
+    if map.values().any(|value| !value.is_string()) {
+        map.clear();
+    }
+    map.extend(entries.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))));
+}
