@@ -29,7 +29,7 @@ pub fn effective(target: &Target, want: &Wanted) -> (Value, Vec<String>) {
 }
 
 /// Whether the object asks to be recreated where it cannot be changed.
-pub(super) fn may_recreate(body: &Value) -> bool {
+pub(super) fn may_recreate(body: &Value, _live: Option<&Value>) -> bool {
     body.pointer("/metadata/annotations").and_then(|a| a.get(RECREATE_ANNOTATION)) == Some(&Value::from("true"))
 }
 

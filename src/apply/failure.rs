@@ -3,11 +3,11 @@
 use crate::cluster::{ErrorKind, RequestError};
 use crate::plan::Target;
 
-use super::{Failure, FailureKind, RECREATE_ANNOTATION};
+use super::{Failure, FailureKind, Phase, RECREATE_ANNOTATION};
 
 /// Words a failure of an object.
-pub(super) fn of(target: &Target, error: &RequestError) -> Failure {
-    let kind = kind(error.kind());
+pub(super) fn refused(target: &Target, _phase: Phase, error: &RequestError) -> Failure {
+    let kind = kind_of(error);
     let fields: Vec<&str> = error.causes().iter().map(|c| c.field.as_str()).filter(|f| !f.is_empty()).collect();
     let advice = match kind {
         FailureKind::Immutable => {
@@ -29,8 +29,9 @@ pub(super) fn plain(target: &Target, kind: FailureKind, text: &str) -> Failure {
     Failure { kind, message: format!("{}{place}: {text}", target.id) }
 }
 
-fn kind(kind: ErrorKind) -> FailureKind {
-    match kind {
+/// What kind of failure of an object a refused request is.
+pub fn kind_of(error: &RequestError) -> FailureKind {
+    match error.kind() {
         ErrorKind::Invalid | ErrorKind::BadRequest | ErrorKind::TooLarge => FailureKind::Invalid,
         ErrorKind::Immutable => FailureKind::Immutable,
         ErrorKind::Denied => FailureKind::Denied,

@@ -20,10 +20,21 @@ pub struct ApplyOptions {
     pub until: Instant,
     /// Whether the object comes from an encrypted file: no refusal quotes its values then.
     pub sealed: bool,
+    /// Whether the whole object is wanted back, not only what is kept of it.
+    pub whole: bool,
+}
+
+/// What an apply would make of an object.
+#[derive(Clone, Debug)]
+pub struct DryRun {
+    /// Whether it does not exist yet.
+    pub created: bool,
+    /// The object as it would be.
+    pub object: Value,
 }
 
 /// What became of an applied object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
     /// Which life of the object it is.
     pub uid: Uid,
@@ -39,6 +50,8 @@ pub struct Applied {
     pub take_over: bool,
     /// What the API server warned about.
     pub warnings: Vec<String>,
+    /// The whole object, if it was asked for.
+    pub object: Option<Value>,
 }
 
 const HTTP_CREATED: u16 = 201;
@@ -62,7 +75,10 @@ impl Cluster {
         let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
         let bytes = serde_json::to_vec(body).map_err(unwritable)?;
         let uri = self.apply_uri(kind, key, options.dry_run);
-        let call = Call::patch(uri, APPLY_PATCH, bytes, options.until);
+        let mut call = Call::patch(uri, APPLY_PATCH, bytes, options.until);
+        if options.whole {
+            call.accept = JSON;
+        }
         let answer = self.call(&call).await.map_err(|e| redacted(e, kind, body, options.sealed))?;
         let partial: Partial<'_> = answer.parse()?;
         let live = partial.metadata.to_live(kind, self.settings());
@@ -74,6 +90,7 @@ impl Cluster {
             unchanged: known.is_some_and(|k| k.uid == live.uid && k.version == live.version),
             take_over: live.take_over,
             warnings: answer.warnings.clone(),
+            object: if options.whole { Some(answer.parse()?) } else { None },
         };
         if !options.dry_run {
             self.live().note(live, Tell::Nothing);
@@ -91,13 +108,13 @@ impl Cluster {
         key: &Key,
         body: &Value,
         options: ApplyOptions,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<DryRun, RequestError> {
         let unwritable = |e| RequestError::local(ErrorKind::Protocol, format!("cannot write {key} as JSON: {e}"));
         let bytes = serde_json::to_vec(body).map_err(unwritable)?;
         let mut call = Call::patch(self.apply_uri(kind, key, true), APPLY_PATCH, bytes, options.until);
         call.accept = JSON;
         let answer = self.call(&call).await.map_err(|e| redacted(e, kind, body, options.sealed))?;
-        answer.parse()
+        Ok(DryRun { created: answer.status == HTTP_CREATED, object: answer.parse()? })
     }
 
     fn apply_uri(&self, kind: &KindInfo, key: &Key, dry_run: bool) -> String {

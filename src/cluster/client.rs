@@ -4,12 +4,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::request::Builder;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::live::Scope;
-use super::{Kinds, Live, Settings, Version};
+use super::watch::Following;
+use super::{ErrorKind, Kinds, Live, RequestError, Settings, Version};
 use crate::object::Gvk;
+
+const IMPERSONATE_USER: &str = "impersonate-user";
 
 /// A client could not be made from its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -27,10 +32,13 @@ pub fn client(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
     kube::Client::try_from(config).map_err(ConnectError)
 }
 
-/// One cluster, as one field manager sees it. Clones share everything.
+/// One cluster, as one field manager sees it. Clones share everything; what is asked carries the handle's own identity.
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
+    /// The user to act as. A header of each request rather than a client of its own: thousands of identities share the
+    /// connections of one client, and there is nothing to evict.
+    user: Option<HeaderValue>,
 }
 
 struct Inner {
@@ -45,6 +53,8 @@ struct Inner {
     /// The version of the last list of each scope.
     listed: Mutex<HashMap<Scope, Version>>,
     wanted: watch::Sender<BTreeSet<Gvk>>,
+    /// How far the watch of each scope is.
+    following: watch::Sender<HashMap<Scope, Following>>,
     /// Allowed namespaces about whose absence the user was told.
     missing_namespaces: Mutex<BTreeSet<String>>,
 }
@@ -61,9 +71,28 @@ impl Cluster {
             positions: Mutex::default(),
             listed: Mutex::default(),
             wanted: watch::Sender::new(BTreeSet::new()),
+            following: watch::Sender::new(HashMap::new()),
             missing_namespaces: Mutex::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), user: None }
+    }
+
+    /// The same cluster as another user sees it: every request of the returned handle impersonates them. What is known is
+    /// shared.
+    ///
+    /// # Errors
+    /// When the name cannot be sent.
+    pub fn acting_as(&self, user: &str) -> Result<Self, RequestError> {
+        let unusable = |_| RequestError::local(ErrorKind::Forbidden, format!("cannot act as user {user:?}"));
+        Ok(Self { inner: Arc::clone(&self.inner), user: Some(HeaderValue::from_str(user).map_err(unusable)?) })
+    }
+
+    /// Names the user to act as in a request.
+    pub(super) fn identify(&self, mut request: Builder) -> Builder {
+        if let Some(user) = &self.user {
+            request = request.header(IMPERSONATE_USER, user);
+        }
+        request
     }
 
     /// How the cluster is worked with.
@@ -96,7 +125,7 @@ impl Cluster {
     }
 
     /// How long ago the kinds were asked for; `None` before the first time.
-    pub(super) fn age_of_kinds(&self) -> Option<Duration> {
+    pub fn age_of_kinds(&self) -> Option<Duration> {
         lock(&self.inner.kinds_at).map(|at| at.elapsed())
     }
 
@@ -112,6 +141,10 @@ impl Cluster {
     pub(super) fn note_list(&self, scope: &Scope, version: Version) -> bool {
         let before = lock(&self.inner.listed).insert(scope.clone(), version);
         before.is_some_and(|before| version.is_before(before))
+    }
+
+    pub(super) fn following(&self) -> &watch::Sender<HashMap<Scope, Following>> {
+        &self.inner.following
     }
 
     pub(super) fn wanted(&self) -> &watch::Sender<BTreeSet<Gvk>> {

@@ -148,7 +148,7 @@ impl Cluster {
     }
 
     async fn established_event(&self, uri: String) -> Result<(), RequestError> {
-        let request = Request::get(uri).header(ACCEPT, JSON).header(USER_AGENT, AGENT).body(Vec::new());
+        let request = self.identify(Request::get(uri)).header(ACCEPT, JSON).header(USER_AGENT, AGENT).body(Vec::new());
         let request = request.map_err(|e| RequestError::local(ErrorKind::Protocol, format!("cannot watch: {e}")))?;
         let opened = self.client().request_stream(request).await.map_err(|e| from_transport(&e));
         (self.settings().on_request)("watch", opened.as_ref().map_or_else(RequestError::status, |_| 200));

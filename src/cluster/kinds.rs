@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::object::{Glob, Gvk};
 
 /// What one kind is to the API server.
@@ -126,6 +128,18 @@ impl Kinds {
         }
     }
 
+    /// Whether every version that a CustomResourceDefinition serves is known.
+    pub fn serves(&self, definition: &Value) -> bool {
+        let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
+        let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+        let mut served = versions.filter(|v| v["served"] == true).filter_map(|v| v["name"].as_str());
+        served.all(|version| {
+            let gvk = Gvk { group: group.clone(), version: version.to_owned(), kind: kind.clone() };
+            self.resolve(&gvk).is_ok()
+        })
+    }
+
     /// Finds a kind by group and name at the first version that can do `verb`.
     pub fn find(&self, group: &str, kind: &str, verb: &str) -> Option<&Arc<KindInfo>> {
         let versions = self.groups.get(group)?;
@@ -162,6 +176,12 @@ impl Kinds {
             versions.chain(groups).filter(|(gv, _)| !matches_any(exclude, &format!("{gv}/"))).collect();
         all.sort();
         all
+    }
+
+    /// Whether a group may have kinds that are not known, because its server did not answer.
+    pub fn is_group_doubtful(&self, group: &str) -> bool {
+        let versions = self.groups.get(group).map(Vec::as_slice).unwrap_or_default();
+        self.failed_groups.contains_key(group) || versions.iter().any(|version| version.failed.is_some())
     }
 
     /// Whether nothing has been discovered yet.

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use super::KindInfo;
-use crate::object::{Ignore, Key};
+use crate::object::{Gvk, Ignore, Key};
 
 /// The first 16 bytes of a SHA-256: tells two texts apart in little memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -335,6 +335,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// A kind, everywhere.
+    pub(super) fn of(gvk: &Gvk) -> Self {
+        Self { group: gvk.group.clone(), kind: gvk.kind.clone(), namespace: None }
+    }
+
     fn holds(&self, object: &LiveObject) -> bool {
         object.kind.gvk.group == self.group
             && object.kind.gvk.kind == self.kind

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::request::Raw;
-use super::{Fingerprint, KindInfo, LiveObject, Mark, Settings, Uid, Version};
+use super::{Adoption, Fingerprint, KindInfo, LiveObject, Mark, Settings, Uid, Version};
 use crate::object::{CHECKSUM_ANNOTATION, Ignore, Key, POLICY_PREFIXES};
 
 /// Annotation in which kubectl's client-side apply keeps what it applied last.
@@ -43,6 +43,9 @@ pub(super) struct ListMeta<'a> {
     pub(super) next: Cow<'a, str>,
 }
 
+/// Labels or annotations.
+type Texts<'a> = HashMap<Cow<'a, str>, Cow<'a, str>>;
+
 /// Metadata of an object.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,9 +59,9 @@ pub(super) struct Metadata<'a> {
     #[serde(borrow, default)]
     pub(super) resource_version: Cow<'a, str>,
     #[serde(borrow, default)]
-    pub(super) labels: Option<HashMap<Cow<'a, str>, Cow<'a, str>>>,
+    pub(super) labels: Option<Texts<'a>>,
     #[serde(borrow, default)]
-    pub(super) annotations: Option<HashMap<Cow<'a, str>, Cow<'a, str>>>,
+    pub(super) annotations: Option<Texts<'a>>,
     #[serde(borrow, default)]
     pub(super) owner_references: Option<Vec<Owner<'a>>>,
     #[serde(borrow, default)]
@@ -117,20 +120,24 @@ impl Metadata<'_> {
             entry: ours.and_then(|e| e.fields).map(|f| Fingerprint::of(f.get().as_bytes())),
             checksum: self.annotation(CHECKSUM_ANNOTATION).map(|c| Fingerprint::of(c.as_bytes())),
             mark: self.mark(kind, settings),
-            ignore: self.ignore(),
+            ignore: self.ignore().filter(|_| settings.policies),
             has_owner: self.owner_references.as_ref().is_some_and(|o| !o.is_empty()),
             deleting: self.deletion_timestamp.is_some(),
-            take_over: self.needs_take_over(),
+            take_over: self.needs_take_over(&settings.adoption),
             others_later: ours.is_none_or(|ours| self.others_later(ours)),
         }
     }
 
-    fn annotation(&self, key: &str) -> Option<&str> {
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(key).map(|v| &**v)
+    }
+
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(key).map(|v| &**v)
     }
 
     fn mark(&self, kind: &KindInfo, settings: &Settings) -> Mark {
-        match self.labels.as_ref().and_then(|l| l.get(settings.mark_label.as_str())) {
+        match self.label(&settings.mark_label) {
             None => Mark::None,
             Some(mark) if (settings.owns)(&self.key(kind), mark) => Mark::Ours,
             Some(_) => Mark::Other,
@@ -160,11 +167,16 @@ impl Metadata<'_> {
     }
 
     /// Fields of `before-first-apply` count only as far as kubectl's own record says that it set them.
-    fn needs_take_over(&self) -> bool {
-        let recorded = self.annotation(LAST_APPLIED).is_some();
-        self.main_entries().any(|e| {
-            e.operation == "Update"
-                && (CLIENT_SIDE_APPLY.contains(&&*e.manager) || (recorded && e.manager == BEFORE_FIRST_APPLY))
-        })
+    fn needs_take_over(&self, adoption: &Adoption) -> bool {
+        let recorded = adoption.recorded && self.annotation(LAST_APPLIED).is_some();
+        let has = |map: &Option<Texts<'_>>, keys: &[String]| {
+            map.as_ref().is_some_and(|map| keys.iter().any(|key| map.contains_key(key.as_str())))
+        };
+        let tagged = || has(&self.annotations, &adoption.annotations) || has(&self.labels, &adoption.labels);
+        (adoption.alone && tagged())
+            || self.main_entries().any(|e| {
+                adoption.taken.iter().any(|taken| taken.is(&e.manager, &e.operation))
+                    || (recorded && e.operation == "Update" && e.manager == BEFORE_FIRST_APPLY)
+            })
     }
 }

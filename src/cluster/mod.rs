@@ -23,7 +23,7 @@ mod values;
 mod watch;
 mod write;
 
-pub use apply::{Applied, ApplyOptions};
+pub use apply::{Applied, ApplyOptions, DryRun};
 pub use client::{Cluster, ConnectError, client};
 pub use error::{Cause, ErrorKind, RequestError};
 pub use holds::Foreign;
@@ -32,5 +32,5 @@ pub use kube::Client;
 pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
 pub use normalise::normalise;
 pub use read::{MarkedRead, ReadFailure};
-pub use settings::{Keyed, OnRequest, Owns, Settings, Taken, Validation};
-pub use write::Deleted;
+pub use settings::{Adoption, Keyed, OnRequest, Owns, Settings, Taken, Validation};
+pub use write::{Cascade, Deleted, Seen};

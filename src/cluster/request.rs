@@ -1,6 +1,7 @@
 //! One request after another to the API server: bytes in, bytes out, retried with back-off while it makes sense and the
 //! call's deadline allows.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,8 +59,8 @@ impl Call {
         Self { verb: "patch", method, uri, accept: METADATA, content_type, body, retry_conflict: true, until }
     }
 
-    fn request(&self) -> Result<Request<Body>, RequestError> {
-        let mut builder = Request::builder().method(self.method.clone()).uri(&self.uri);
+    fn request(&self, cluster: &Cluster) -> Result<Request<Body>, RequestError> {
+        let mut builder = cluster.identify(Request::builder().method(self.method.clone()).uri(&self.uri));
         builder = builder.header(ACCEPT, self.accept).header(USER_AGENT, AGENT);
         if !self.content_type.is_empty() {
             builder = builder.header(CONTENT_TYPE, self.content_type);
@@ -118,6 +119,12 @@ impl Cluster {
     }
 
     async fn attempt(&self, call: &Call) -> Result<Answer, RequestError> {
+        // Waiting for its turn is not the API server's time. The semaphore is never closed.
+        let turn = self.settings().in_flight.as_ref().map(|all| Arc::clone(all).acquire_owned());
+        let _turn = match turn {
+            Some(turn) => tokio::time::timeout_at(call.until, turn).await.ok().and_then(Result::ok),
+            None => None,
+        };
         let now = Instant::now();
         let end = call.until.min(now + self.settings().request_timeout);
         let result = match tokio::time::timeout_at(end, self.exchange(call)).await {
@@ -133,7 +140,7 @@ impl Cluster {
     }
 
     async fn exchange(&self, call: &Call) -> Result<Answer, RequestError> {
-        let response = self.client().send(call.request()?).await.map_err(|e| from_transport(&e))?;
+        let response = self.client().send(call.request(self)?).await.map_err(|e| from_transport(&e))?;
         let (parts, body) = response.into_parts();
         let body = body.collect_bytes().await.map_err(|e| from_transport(&e))?;
         let status = parts.status.as_u16();

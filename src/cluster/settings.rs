@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
+use super::meta::{CLIENT_SIDE_APPLY, LAST_APPLIED};
 use crate::object::{Glob, Key};
 
 /// How strictly the API server checks the fields of what we apply.
@@ -83,6 +86,34 @@ impl Taken {
     }
 }
 
+/// What leaves other tools when an object becomes ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adoption {
+    /// Managers whose fields become ours.
+    pub taken: Vec<Taken>,
+    /// Whether of fields older than all managers those become ours that kubectl's own record says it had set.
+    pub recorded: bool,
+    /// Annotations that go.
+    pub annotations: Vec<String>,
+    /// Labels that go.
+    pub labels: Vec<String>,
+    /// Whether annotations and labels go also where no fields move.
+    pub alone: bool,
+}
+
+impl Adoption {
+    /// From kubectl's client-side apply, and nobody else.
+    pub fn kubectl() -> Self {
+        Self {
+            taken: CLIENT_SIDE_APPLY.map(Taken::updated).to_vec(),
+            recorded: true,
+            annotations: vec![LAST_APPLIED.to_owned()],
+            labels: Vec::new(),
+            alone: false,
+        }
+    }
+}
+
 /// Hears of every finished request: the verb (`get`, `list`, `watch`, `patch`, `delete`) and the HTTP status, 0 when there
 /// was no answer.
 pub type OnRequest = Arc<dyn Fn(&'static str, u16) + Send + Sync>;
@@ -102,6 +133,12 @@ pub struct Settings {
     pub exclude: Vec<Glob>,
     /// How strictly fields are checked.
     pub validation: Validation,
+    /// What leaves other tools when an object becomes ours.
+    pub adoption: Adoption,
+    /// Whether Flux v1's policy `ignore` on live objects counts.
+    pub policies: bool,
+    /// Bounds the requests in flight over all users of the cluster's handle, watches aside.
+    pub in_flight: Option<Arc<Semaphore>>,
     /// Most requests that one bulk read keeps in flight.
     pub concurrency: usize,
     /// Longest time for one request; several may be made within a call's deadline.
@@ -122,6 +159,9 @@ impl Settings {
             allow_namespaces: Vec::new(),
             exclude: Vec::new(),
             validation: Validation::default(),
+            adoption: Adoption::kubectl(),
+            policies: true,
+            in_flight: None,
             concurrency: 16,
             request_timeout: Duration::from_secs(30),
             page_size: 500,

@@ -1,66 +1,133 @@
 //! Computes how the fields that kubectl's client-side apply owns become ours. Pure.
 //!
-//! Moved are the entries of kubectl's client-side apply, whole. Of `before-first-apply`, which the API server invents for
+//! Moved are the entries of the managers that [`Adoption`] names, whole; for the daemon those of kubectl's client-side apply. Of `before-first-apply`, which the API server invents for
 //! everything that was there before it kept managers, only those fields are moved that kubectl's own record
 //! (`last-applied-configuration`) says it had set: kubectl never removed others, and replicas that an autoscaler set or values
 //! that the API server filled in must not fall to us.
 
 use serde_json::{Map, Value, json};
 
-use super::meta::{BEFORE_FIRST_APPLY, CLIENT_SIDE_APPLY, LAST_APPLIED};
+use super::Adoption;
+use super::meta::{BEFORE_FIRST_APPLY, LAST_APPLIED};
 
-/// The JSON patch that moves the fields to `manager`, or `None` when nothing has to move. `metadata` is the live object's; the
-/// patch holds only for its resourceVersion, any other ends in a conflict.
-pub(super) fn take_over_patch(metadata: &Value, manager: &str, api_version: &str) -> Option<Value> {
-    let entries = metadata.get("managedFields")?.as_array()?;
-    let record = metadata.get("annotations").and_then(|a| a.get(LAST_APPLIED)).and_then(Value::as_str);
-    let recorded: Option<Value> = record.and_then(|text| serde_json::from_str(text).ok());
-    let mut moved = Map::new();
-    let mut kept = Vec::new();
-    let mut ours = None;
-    let mut any = false;
-    for entry in entries {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        let fields = entry.get("fieldsV1").and_then(Value::as_object);
-        let is_update = text("operation") == "Update" && text("subresource").is_empty();
-        let is_ours = text("manager") == manager && text("operation") == "Apply" && text("subresource").is_empty();
-        match (fields, &recorded) {
-            (Some(fields), _) if is_ours => {
-                merge(&mut moved, fields);
-                ours = Some(entry.clone());
-            }
-            (Some(fields), _) if is_update && CLIENT_SIDE_APPLY.contains(&text("manager")) => {
-                merge(&mut moved, fields);
-                any = true;
-            }
-            (Some(fields), Some(recorded)) if is_update && text("manager") == BEFORE_FIRST_APPLY => {
-                let (set, rest) = split(fields, recorded);
-                merge(&mut moved, &set);
-                any = true;
-                if !rest.is_empty() {
-                    kept.push(with_fields(entry, rest));
-                }
-            }
-            _ => kept.push(entry.clone()),
-        }
-    }
-    if !any {
+/// The JSON patch that moves the fields to `manager` and takes the annotations and labels away that go with them, or `None`
+/// when nothing has to be done. `metadata` is the live object's; the patch holds only for its resourceVersion, any other ends
+/// in a conflict. Annotations and labels that `wanted` (the metadata about to be applied) sets itself stay.
+pub(super) fn take_over_patch(
+    metadata: &Value,
+    wanted: &Value,
+    (manager, adoption): (&str, &Adoption),
+    api_version: &str,
+) -> Option<Value> {
+    let entries = metadata.get("managedFields").and_then(Value::as_array);
+    let stripped = Stripped::of(metadata, wanted, adoption);
+    let sorted = Sorted::of(entries?, metadata, manager, adoption);
+    if !sorted.any && !(adoption.alone && !stripped.is_empty()) {
         return None;
     }
-    forget_record(&mut moved);
-    let entry = ours.unwrap_or_else(
-        || json!({"manager": manager, "operation": "Apply", "apiVersion": api_version, "fieldsType": "FieldsV1"}),
-    );
-    kept.push(with_fields(&entry, moved));
-    let mut patch = vec![
-        json!({"op": "replace", "path": "/metadata/managedFields", "value": kept}),
-        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata.get("resourceVersion")}),
-    ];
-    if record.is_some() {
-        let path = format!("/metadata/annotations/{}", LAST_APPLIED.replace('/', "~1"));
-        patch.push(json!({"op": "remove", "path": path}));
+    let mut patch = Vec::new();
+    if sorted.any {
+        let Sorted { mut moved, mut kept, ours, .. } = sorted;
+        stripped.forget(&mut moved);
+        let entry = ours.unwrap_or_else(
+            || json!({"manager": manager, "operation": "Apply", "apiVersion": api_version, "fieldsType": "FieldsV1"}),
+        );
+        kept.push(with_fields(&entry, moved));
+        patch.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": kept}));
     }
+    let version = metadata.get("resourceVersion");
+    patch.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
+    patch.extend(stripped.operations());
     Some(Value::Array(patch))
+}
+
+/// Whether [`take_over_patch`] has something to do.
+pub(super) fn needs_take_over(metadata: &Value, wanted: &Value, adoption: &Adoption) -> bool {
+    take_over_patch(metadata, wanted, ("", adoption), "").is_some()
+}
+
+/// Managed fields by what becomes of them.
+#[derive(Default)]
+struct Sorted {
+    moved: Map<String, Value>,
+    kept: Vec<Value>,
+    ours: Option<Value>,
+    /// Whether some fields are another's.
+    any: bool,
+}
+
+impl Sorted {
+    fn of(entries: &[Value], metadata: &Value, manager: &str, adoption: &Adoption) -> Self {
+        let record = metadata.get("annotations").and_then(|a| a.get(LAST_APPLIED)).and_then(Value::as_str);
+        let recorded = record.filter(|_| adoption.recorded).and_then(|text| serde_json::from_str(text).ok());
+        let mut sorted = Self::default();
+        for entry in entries {
+            sorted.take(entry, manager, (adoption, recorded.as_ref()));
+        }
+        sorted
+    }
+
+    fn take(&mut self, entry: &Value, manager: &str, (adoption, recorded): (&Adoption, Option<&Value>)) {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        let fields = entry.get("fieldsV1").and_then(Value::as_object).filter(|_| text("subresource").is_empty());
+        let Some(fields) = fields else {
+            self.kept.push(entry.clone());
+            return;
+        };
+        let (who, operation) = (text("manager"), text("operation"));
+        if who == manager && operation == "Apply" {
+            merge(&mut self.moved, fields);
+            self.ours = Some(entry.clone());
+            return;
+        }
+        if adoption.taken.iter().any(|taken| taken.is(who, operation)) {
+            merge(&mut self.moved, fields);
+            self.any = true;
+            return;
+        }
+        match recorded.filter(|_| operation == "Update" && who == BEFORE_FIRST_APPLY) {
+            Some(recorded) => {
+                let (set, rest) = split(fields, recorded);
+                merge(&mut self.moved, &set);
+                self.any = true;
+                if !rest.is_empty() {
+                    self.kept.push(with_fields(entry, rest));
+                }
+            }
+            None => self.kept.push(entry.clone()),
+        }
+    }
+}
+
+/// Annotations and labels that go.
+struct Stripped<'a>(Vec<(&'static str, &'a str)>);
+
+impl<'a> Stripped<'a> {
+    fn of(metadata: &Value, wanted: &Value, adoption: &'a Adoption) -> Self {
+        let annotations = adoption.annotations.iter().map(|key| ("annotations", key.as_str()));
+        let labels = adoption.labels.iter().map(|key| ("labels", key.as_str()));
+        let is_there = |of: &Value, (map, key): (&str, &str)| of.get(map).and_then(|m| m.get(key)).is_some();
+        Self(annotations.chain(labels).filter(|at| is_there(metadata, *at) && !is_there(wanted, *at)).collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What goes away, nobody owns.
+    fn forget(&self, fields: &mut Map<String, Value>) {
+        let Some(metadata) = fields.get_mut("f:metadata").and_then(Value::as_object_mut) else { return };
+        for (map, key) in &self.0 {
+            if let Some(owned) = metadata.get_mut(&format!("f:{map}")).and_then(Value::as_object_mut) {
+                owned.remove(&format!("f:{key}"));
+            }
+        }
+    }
+
+    fn operations(&self) -> impl Iterator<Item = Value> {
+        let path = |map: &str, key: &str| format!("/metadata/{map}/{}", key.replace('~', "~0").replace('/', "~1"));
+        self.0.iter().map(move |(map, key)| json!({"op": "remove", "path": path(map, key)}))
+    }
 }
 
 fn with_fields(entry: &Value, fields: Map<String, Value>) -> Value {
@@ -79,15 +146,6 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
                 into.insert(key.clone(), value.clone());
             }
         }
-    }
-}
-
-/// The record of kubectl's client-side apply goes away, so nobody owns it.
-fn forget_record(fields: &mut Map<String, Value>) {
-    let metadata = fields.get_mut("f:metadata").and_then(Value::as_object_mut);
-    let annotations = metadata.and_then(|m| m.get_mut("f:annotations")).and_then(Value::as_object_mut);
-    if let Some(annotations) = annotations {
-        annotations.remove(&format!("f:{LAST_APPLIED}"));
     }
 }
 
@@ -145,8 +203,12 @@ mod tests {
         json!({"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields})
     }
 
+    fn patch_of(metadata: &Value) -> Option<Value> {
+        take_over_patch(metadata, &Value::Null, ("fluxd", &Adoption::kubectl()), "v1")
+    }
+
     fn moved(metadata: &Value) -> Vec<Value> {
-        let patch = take_over_patch(metadata, "fluxd", "v1").unwrap();
+        let patch = patch_of(metadata).unwrap();
         patch[0]["value"].as_array().unwrap().clone()
     }
 
@@ -166,7 +228,7 @@ mod tests {
         assert_eq!(managers, ["kubectl", "hpa", "fluxd"]);
         assert_eq!(entries[2]["fieldsV1"]["f:data"], json!({".": {}, "f:a": {}, "f:b": {}}));
         assert_eq!(entries[2]["fieldsV1"]["f:metadata"]["f:annotations"], json!({".": {}}));
-        let patch = take_over_patch(&metadata, "fluxd", "v1").unwrap();
+        let patch = patch_of(&metadata).unwrap();
         assert_eq!(patch[1]["value"], "7");
         assert_eq!(patch[2]["path"], "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration");
     }
@@ -199,7 +261,7 @@ mod tests {
             json!([entry("kubectl", "Apply", json!({"f:data": {}}))]),
             json!([entry(BEFORE_FIRST_APPLY, "Update", json!({"f:data": {}}))]),
         ] {
-            assert_eq!(take_over_patch(&with(entries.clone()), "fluxd", "v1"), None, "{entries}");
+            assert_eq!(patch_of(&with(entries.clone())), None, "{entries}");
         }
     }
 }

@@ -108,7 +108,7 @@ fn names(cluster: &Cluster) -> BTreeSet<String> {
 async fn apply(cluster: &Cluster, until: Instant) -> Result<Applied, RequestError> {
     let gvk = Gvk::new("v1", "ConfigMap");
     let kind = KindInfo { gvk, plural: "configmaps".into(), namespaced: true, verbs: vec![] };
-    let options = ApplyOptions { dry_run: false, until, sealed: false };
+    let options = ApplyOptions { dry_run: false, until, sealed: false, whole: false };
     cluster.apply(&Arc::new(kind), &configmap("x"), &json!({}), options).await
 }
 
@@ -386,7 +386,7 @@ async fn no_value_of_a_secret_is_told_in_an_error() {
             "failed to create typed patch object: .data.pin: expected string, got &value.valueUnstructured{Value:31337}; aHVzaA==",
         )
     });
-    let options = ApplyOptions { dry_run: false, until: minutes(1), sealed: false };
+    let options = ApplyOptions { dry_run: false, until: minutes(1), sealed: false, whole: false };
     let body = json!({"data": {"pin": 31337, "word": "aHVzaA=="}});
     let error = cluster.apply(&kind, &key, &body, options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest);

@@ -1,12 +1,16 @@
 //! Reads of whole objects for those who show or follow them: workloads, namespaces, pods, secrets; and the server itself.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::list::Query;
+use super::live::Tell;
+use super::meta::Partial;
 use super::request::{Call, JSON, Raw};
-use super::{Cluster, ErrorKind, KindInfo, RequestError};
+use super::{Cluster, ErrorKind, KindInfo, LiveObject, RequestError, Version};
 use crate::object::{Key, ObjectId, workload};
 
 /// Whole objects per page; they may be large.
@@ -75,6 +79,42 @@ impl Cluster {
         match self.call(&Call::get("get", uri, JSON, until)).await {
             Ok(answer) => answer.parse().map(Some),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NamespaceMissing) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Reads one whole object; that there is none is an error in the API server's words.
+    ///
+    /// # Errors
+    /// When it does not exist, the API server refuses it, or does not answer until the deadline.
+    pub async fn fetch(&self, kind: &KindInfo, key: &Key, until: Instant) -> Result<Value, RequestError> {
+        let uri = kind.path(key.namespace.as_deref(), &key.name);
+        self.call(&Call::get("get", uri, JSON, until)).await?.parse()
+    }
+
+    /// Reads one whole object, whosever it is, with what is kept of it. Our own are noted in the live index.
+    ///
+    /// # Errors
+    /// When the API server refuses it, or does not answer until the deadline.
+    pub async fn look(
+        &self,
+        kind: &Arc<KindInfo>,
+        key: &Key,
+        until: Instant,
+    ) -> Result<Option<(Value, LiveObject)>, RequestError> {
+        let uri = kind.path(key.namespace.as_deref(), &key.name);
+        match self.call(&Call::get("get", uri, JSON, until)).await {
+            Ok(answer) => {
+                // Read twice from the same text: fingerprints are of the API server's own bytes.
+                let partial: Partial<'_> = answer.parse()?;
+                let live = partial.metadata.to_live(kind, self.settings());
+                self.live().note(live.clone(), Tell::Nothing);
+                Ok(Some((answer.parse()?, live)))
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NamespaceMissing) => {
+                self.live().note_gone(key, Version(0), Tell::Nothing);
+                Ok(None)
+            }
             Err(e) => Err(e),
         }
     }

@@ -37,6 +37,15 @@ enum End {
     Expired,
 }
 
+/// How far the watch of a scope is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Following {
+    /// It is open, or was closed in order a moment ago: what changes is heard of.
+    Open,
+    /// It broke, or could not be opened.
+    Broken,
+}
+
 /// One line of a watch.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
@@ -57,6 +66,31 @@ impl Cluster {
         });
     }
 
+    /// Watches more kinds, and waits until each of them is heard of, or cannot be for the time being. Answers whether all are
+    /// heard of. Nothing is waited for unless [`Cluster::run_watches`] runs.
+    pub async fn follow(&self, kinds: &BTreeSet<Gvk>, until: Instant) -> bool {
+        self.wanted().send_if_modified(|wanted| {
+            let before = wanted.len();
+            let known: BTreeSet<_> = wanted.iter().map(|gvk| (gvk.group.clone(), gvk.kind.clone())).collect();
+            // One version of a kind is enough: two would take turns.
+            wanted.extend(kinds.iter().filter(|k| !known.contains(&(k.group.clone(), k.kind.clone()))).cloned());
+            wanted.len() != before
+        });
+        let mut following = self.following().subscribe();
+        let settled = following.wait_for(|all| kinds.iter().all(|kind| all.contains_key(&Scope::of(kind))));
+        let known = tokio::time::timeout_at(until, settled).await.is_ok_and(|settled| settled.is_ok());
+        known && kinds.iter().all(|kind| self.is_followed(kind))
+    }
+
+    /// Whether changes to objects of a kind are heard of, wherever they are.
+    pub fn is_followed(&self, kind: &Gvk) -> bool {
+        self.following().borrow().get(&Scope::of(kind)) == Some(&Following::Open)
+    }
+
+    fn note_following(&self, scope: &Scope, state: Following) {
+        self.following().send_if_modified(|all| all.insert(scope.clone(), state) != Some(state));
+    }
+
     /// Drives the watches for ever; drop it to end them. A watch that breaks is taken up again with back-off; one whose place
     /// in history is gone lists anew.
     pub async fn run_watches(&self) {
@@ -69,6 +103,7 @@ impl Cluster {
                 let keep = scopes.contains_key(scope);
                 if !keep {
                     handle.abort();
+                    self.following().send_if_modified(|all| all.remove(scope).is_some());
                 }
                 keep
             });
@@ -119,8 +154,12 @@ impl Cluster {
             }
             match result {
                 Ok(End::Closed) => {}
-                Ok(End::Expired) => position = None,
+                Ok(End::Expired) => {
+                    self.note_following(&scope, Following::Broken);
+                    position = None;
+                }
                 Err(error) => {
+                    self.note_following(&scope, Following::Broken);
                     if error.kind() == ErrorKind::Forbidden {
                         // A list may still be allowed: then it is looked again and again.
                         position = None;
@@ -147,6 +186,7 @@ impl Cluster {
             *position = self.take_position(scope);
         }
         if !kind.can("watch") {
+            self.note_following(scope, Following::Broken);
             *position = None;
             return Ok(End::Closed);
         }
@@ -162,6 +202,7 @@ impl Cluster {
             Err(e) if e.kind() == ErrorKind::Expired => return Ok(End::Expired),
             Err(e) => return Err(e),
         };
+        self.note_following(scope, Following::Open);
         let mut lines = std::pin::pin!(stream.lines());
         while let Ok(Some(line)) = tokio::time::timeout(SILENCE, lines.next()).await {
             let broken = |e| RequestError::local(ErrorKind::Unavailable, format!("the watch broke: {e}"));

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::live::Tell;
-use super::meta::Partial;
+use super::meta::{Metadata, Partial};
 use super::request::{Call, JSON, METADATA, Raw};
-use super::takeover::take_over_patch;
-use super::{Cluster, ErrorKind, KindInfo, LiveObject, Mark, RequestError, Uid, Version};
+use super::takeover::{needs_take_over, take_over_patch};
+use super::{Cluster, ErrorKind, Keyed, KindInfo, LiveObject, Mark, RequestError, Uid, Version};
 use crate::object::Key;
 
 /// What became of a deletion.
@@ -28,16 +28,55 @@ pub enum Deleted {
     NotOurs,
 }
 
+/// When the dependants of a deleted object go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cascade {
+    /// After it.
+    Background,
+    /// Before it.
+    Foreground,
+}
+
+/// A live object as it was seen before a deletion.
+pub struct Seen<'a> {
+    /// What is kept of it.
+    pub live: &'a LiveObject,
+    metadata: &'a Metadata<'a>,
+}
+
+impl Seen<'_> {
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.label(key)
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotation(key)
+    }
+
+    /// Whether it carries a label or an annotation whose value counts.
+    pub fn says(&self, word: &Keyed) -> bool {
+        [self.label(&word.key), self.annotation(&word.key)].into_iter().flatten().any(|value| word.is(value))
+    }
+}
+
 /// How often a write starts over from a fresh read because the object moved meanwhile.
 const ROUNDS: u32 = 5;
 
 impl Cluster {
-    /// Moves the fields that kubectl's client-side apply owns to us, so that what leaves git then leaves the cluster. Answers
-    /// whether anything had to move.
+    /// Moves fields of other managers to us as [`super::Adoption`] says, so that what is no longer wanted then leaves the
+    /// cluster. `body` is what is to be applied. Answers whether anything had to move.
     ///
     /// # Errors
     /// When the API server refuses it, or does not answer until the deadline.
-    pub async fn take_over(&self, kind: &Arc<KindInfo>, key: &Key, until: Instant) -> Result<bool, RequestError> {
+    pub async fn take_over(
+        &self,
+        kind: &Arc<KindInfo>,
+        key: &Key,
+        body: &Value,
+        until: Instant,
+    ) -> Result<bool, RequestError> {
         let uri = kind.path(key.namespace.as_deref(), &key.name);
         let mut round = 1;
         loop {
@@ -48,8 +87,11 @@ impl Cluster {
             };
             let object: Value = answer.parse()?;
             let metadata = object.get("metadata").unwrap_or(&Value::Null);
-            let manager = &self.settings().field_manager;
-            let Some(patch) = take_over_patch(metadata, manager, &kind.gvk.api_version()) else { return Ok(false) };
+            let (manager, adoption) = (&self.settings().field_manager, &self.settings().adoption);
+            let version = kind.gvk.api_version();
+            let Some(patch) = take_over_patch(metadata, &body["metadata"], (manager, adoption), &version) else {
+                return Ok(false);
+            };
             let patch_uri = format!("{uri}?{}", manager_query(manager));
             let body = patch.to_string().into_bytes();
             let mut call = Call::patch(patch_uri, "application/json-patch+json", body, until);
@@ -66,6 +108,11 @@ impl Cluster {
         }
     }
 
+    /// Whether [`Cluster::take_over`] has something to do, given a live object as it was read.
+    pub fn needs_take_over(&self, live: &Value, body: &Value) -> bool {
+        needs_take_over(&live["metadata"], &body["metadata"], &self.settings().adoption)
+    }
+
     /// Deletes one object of ours after a fresh look at its mark, only in the life `uid` and only as it was seen then.
     ///
     /// # Errors
@@ -75,6 +122,22 @@ impl Cluster {
         kind: &Arc<KindInfo>,
         key: &Key,
         uid: Uid,
+        until: Instant,
+    ) -> Result<Deleted, RequestError> {
+        let may = |seen: &Seen<'_>| is_deletable(seen.live, uid);
+        self.delete_if(kind, key, &may, Cascade::Background, until).await
+    }
+
+    /// Deletes one object if a fresh look at it allows, only as it was seen then.
+    ///
+    /// # Errors
+    /// When the API server refuses it, or does not answer until the deadline.
+    pub async fn delete_if(
+        &self,
+        kind: &Arc<KindInfo>,
+        key: &Key,
+        may: &(dyn Fn(&Seen<'_>) -> bool + Sync),
+        cascade: Cascade,
         until: Instant,
     ) -> Result<Deleted, RequestError> {
         let mut round = 1;
@@ -87,7 +150,7 @@ impl Cluster {
             };
             let partial: Partial<'_> = answer.parse()?;
             let live = partial.metadata.to_live(kind, self.settings());
-            if !is_deletable(&live, uid) {
+            if !may(&Seen { live: &live, metadata: &partial.metadata }) {
                 self.live().note(live, Tell::Nothing);
                 return Ok(Deleted::NotOurs);
             }
@@ -95,7 +158,7 @@ impl Cluster {
                 return Ok(Deleted::Terminating);
             }
             let seen = (&*partial.metadata.uid, &*partial.metadata.resource_version);
-            match self.delete_seen(kind, key, seen, until).await {
+            match self.delete_seen(kind, key, (seen, cascade), until).await {
                 Err(e) if is_gone(&e) => return Ok(self.gone(key, Deleted::AlreadyGone)),
                 Err(e) if e.kind() == ErrorKind::Conflict && round < ROUNDS => round += 1,
                 other => return other,
@@ -107,11 +170,15 @@ impl Cluster {
         &self,
         kind: &KindInfo,
         key: &Key,
-        seen: (&str, &str),
+        (seen, cascade): ((&str, &str), Cascade),
         until: Instant,
     ) -> Result<Deleted, RequestError> {
+        let policy = match cascade {
+            Cascade::Background => "Background",
+            Cascade::Foreground => "Foreground",
+        };
         let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy,
             "preconditions": {"uid": seen.0, "resourceVersion": seen.1},
         });
         let call = Call {

@@ -1,5 +1,6 @@
 //! One pass as a list: read what is live, plan, apply, collect garbage. It has no timers and no triggers.
 
+pub mod owned;
 mod pass;
 mod probe;
 mod read;

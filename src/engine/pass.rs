@@ -9,7 +9,9 @@ use tokio::time::Instant;
 use crate::apply::{self, Meter, Outcome, Stage, Stopped};
 use crate::cluster::{self, Client, Cluster, OnRequest};
 use crate::object::{GC_MARK_LABEL, Gvk, Key, Object, ObjectId, gc_mark};
-use crate::plan::{self, Candidate, Collect, Doubts, GcMode, Input, Limit, Live, Managed, Plan, Reach, Target, Uid};
+use crate::plan::{
+    self, Candidate, Collect, Doubts, GcMode, Input, Limit, Live, Managed, Plan, Reach, Rules, Target, Uid,
+};
 use crate::runtime::Stop;
 
 use super::probe::{self, Probed};
@@ -243,6 +245,7 @@ impl Engine {
             record: &|uid| self.records.get(uid),
             force: scope.force,
             correct_drift: self.settings.drift != Drift::Off,
+            rules: Rules::MARKED,
         })
     }
 
@@ -297,6 +300,7 @@ impl Engine {
             until,
             meter: frame.meter,
             stop: frame.stop,
+            manner: &apply::Manner::MARKED,
         };
         let report = apply::run(&plan, frame).await;
         for (uid, record) in report.records {

@@ -28,7 +28,8 @@ fn each_kind_gets_the_verdict_of_the_table() {
 
 #[test]
 fn a_running_job_is_current_where_kstatus_is_asked_for() {
-    let rules = Rules { now: "2026-01-01T00:01:00Z".parse().unwrap(), running_job: RunningJob::Current };
+    let rules =
+        Rules { now: "2026-01-01T00:01:00Z".parse().unwrap(), running_job: RunningJob::Current, awaited: false };
     cases("running-jobs.yaml").iter().for_each(|case| check_verdict(case, &rules));
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::fields::{condition, is_condition, number, text};
-use super::kinds;
+use super::{awaited, kinds};
 
 /// How an object does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,12 +86,15 @@ pub struct Rules {
     pub now: Timestamp,
     /// What a Job counts as while it runs.
     pub running_job: RunningJob,
+    /// Whether Jobs and Flux Operator's own kinds are read as its waits read them (resourceset §7.5), which know neither
+    /// deletion nor unseen generations.
+    pub awaited: bool,
 }
 
 impl Rules {
     /// The usual rules at a time.
     pub fn at(now: Timestamp) -> Self {
-        Self { now, running_job: RunningJob::default() }
+        Self { now, running_job: RunningJob::default(), awaited: false }
     }
 }
 
@@ -100,7 +103,11 @@ pub fn assess(object: &Value, rules: &Rules) -> Assessment {
     if !object.is_object() {
         return Assessment::new(Verdict::Unknown, "NotAnObject", "this is no Kubernetes object");
     }
-    general(object).or_else(|| kinds::assess(object, rules)).unwrap_or_else(|| by_ready_condition(object))
+    let awaited = if rules.awaited { awaited::assess(object) } else { None };
+    awaited
+        .or_else(|| general(object))
+        .or_else(|| kinds::assess(object, rules))
+        .unwrap_or_else(|| by_ready_condition(object))
 }
 
 /// Deletion, an unseen generation and the conditions that any controller may set.

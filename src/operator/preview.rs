@@ -44,9 +44,9 @@ impl Reads {
             return Ok(Preview { live, after: Some(body) });
         }
         let kind = self.kind(&target.gvk).await?;
-        let options = ApplyOptions { dry_run: true, until: until(), sealed: want.object.is_sealed() };
+        let options = ApplyOptions { dry_run: true, until: until(), sealed: want.object.is_sealed(), whole: true };
         let after = self.cluster().dry_run(&kind, &target.key, &body, options).await.map_err(failed)?;
-        Ok(Preview { live, after: Some(after) })
+        Ok(Preview { live, after: Some(after.object) })
     }
 
     async fn kind(&self, gvk: &Gvk) -> Result<Arc<KindInfo>, Error> {

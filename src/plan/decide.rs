@@ -60,6 +60,24 @@ impl Candidate {
     }
 }
 
+/// What the skip rule goes by, besides what is live and what was applied last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Flux v1's policy `ignore` counts, in the manifest and on the live object.
+    pub policies: bool,
+    /// The checksum annotation tells what was applied last.
+    pub checksums: bool,
+    /// Fields of managers that are taken over count as drift whenever they show up, not only before the first apply.
+    pub take_over: bool,
+}
+
+impl Rules {
+    /// Of objects that carry Flux v1's marks.
+    pub const MARKED: Self = Self { policies: true, checksums: true, take_over: false };
+    /// Of objects that carry labels of an owner, and are edited by nobody else.
+    pub const OWNED: Self = Self { policies: false, checksums: false, take_over: true };
+}
+
 /// All that a plan follows from.
 pub struct Input<'a> {
     /// Where the wanted objects come from.
@@ -76,6 +94,8 @@ pub struct Input<'a> {
     pub force: bool,
     /// Whether fields that others changed are put right.
     pub correct_drift: bool,
+    /// What else counts.
+    pub rules: Rules,
 }
 
 /// Plans what becomes of the wanted objects. Garbage collection is added by [`super::collect`].
@@ -101,7 +121,7 @@ fn step(input: &Input<'_>, candidate: &Candidate, live: Option<Live>) -> Step {
 
 fn known(input: &Input<'_>, target: &Arc<Target>, live: Option<Live>) -> Step {
     let action = match &target.want {
-        Some(want) if want.object.policies().ignore() == Some(Ignore::Always) => {
+        Some(want) if input.rules.policies && want.object.policies().ignore() == Some(Ignore::Always) => {
             Action::Skip(SkipReason::IgnoredInFile)
         }
         Some(want) => wanted(input, want, live.as_ref()),
@@ -125,17 +145,20 @@ fn wanted(input: &Input<'_>, want: &Wanted, live: Option<&Live>) -> Action {
     if input.force {
         return Action::Apply(Why::Forced);
     }
+    let rules = input.rules;
     match (input.record)(&live.uid) {
         Some(record) if record.digest != want.digest => Action::Apply(Why::Changed),
         // The record may be older than the object: another replica applied since, or we ended before it was kept. The
         // fields we own can be the same then, and only the checksum on the object tells.
-        Some(_) if !want.own_checksum && live.checksum.is_some_and(|c| c != want.checksum) => {
+        Some(_) if rules.checksums && !want.own_checksum && live.checksum.is_some_and(|c| c != want.checksum) => {
             Action::Apply(Why::Changed)
         }
         Some(record) if input.correct_drift && (live.entry.is_none() || record.entry != live.entry) => {
             Action::Apply(Why::Drifted)
         }
+        Some(_) if rules.take_over && live.take_over => Action::Apply(Why::Drifted),
         Some(_) => Action::Keep,
+        None if !rules.checksums => Action::Apply(Why::Unrecorded),
         None if live.entry.is_none() => Action::Apply(Why::Drifted),
         None if live.checksum == Some(want.checksum) && !want.own_checksum && !live.others_later => Action::Keep,
         None => Action::Apply(Why::Unrecorded),

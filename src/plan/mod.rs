@@ -7,7 +7,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Candidate, Input, Live, Record, plan};
+pub use decide::{Candidate, Input, Live, Record, Rules, plan};
 pub use gc::{Collect, Deletes, Doubts, GcMode, Limit, Managed, collect, deletes};
 pub use step::{
     Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Uid, Wanted, Why,

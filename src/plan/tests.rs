@@ -61,6 +61,7 @@ fn action(target: &Arc<Target>, live: Option<Live>, record: Option<Record>, forc
         record: &|_| record,
         force,
         correct_drift: true,
+        rules: Rules::MARKED,
     };
     plan(&input).steps.remove(0).action
 }
@@ -136,6 +137,7 @@ impl Case {
             record: &|_| Some(RECORD),
             force: false,
             correct_drift: true,
+            rules: Rules::MARKED,
         });
         let collect = Collect {
             mode: self.mode,

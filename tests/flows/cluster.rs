@@ -16,7 +16,7 @@ fn soon() -> Instant {
 }
 
 fn options() -> ApplyOptions {
-    ApplyOptions { dry_run: false, until: soon(), sealed: false }
+    ApplyOptions { dry_run: false, until: soon(), sealed: false, whole: false }
 }
 
 fn settings() -> Settings {
@@ -283,7 +283,7 @@ async fn refusals_are_told_apart() {
         let kind = kind(&cluster, api_version, kind_name);
         let key = key(&kind, namespace, "a");
         let until = Instant::now() + Duration::from_secs(20);
-        let options = ApplyOptions { dry_run: false, until, sealed: false };
+        let options = ApplyOptions { dry_run: false, until, sealed: false, whole: false };
         cluster.apply(&kind, &key, &marked(&key, api_version, content), options).await
     };
     let kind_of = |e: Result<_, fluxd::cluster::RequestError>| e.map(|_: fluxd::cluster::Applied| ()).unwrap_err();

@@ -258,7 +258,7 @@ fn is_definition(object: &Object) -> bool {
 }
 
 /// Scopes of the kinds that the wanted definitions will bring (fluxd-v1 §3.5).
-fn defined_scopes(objects: &[Arc<Object>]) -> HashMap<Gvk, bool> {
+pub(super) fn defined_scopes(objects: &[Arc<Object>]) -> HashMap<Gvk, bool> {
     let mut scopes = HashMap::new();
     for crd in objects.iter().filter(|o| is_definition(o)).map(|o| o.value()) {
         let text = |path: &str| crd.pointer(path).and_then(Value::as_str);

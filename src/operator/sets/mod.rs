@@ -9,9 +9,12 @@
 //! - every request of a [`Set`] carries its identity. Only the watches that all sets share, and the discovery of kinds, are
 //!   the process's own: they see objects that carry the owner labels, of which they keep metadata only.
 
+mod jobs;
 mod outcome;
+mod plan;
+mod prune;
 mod set;
-mod settings;
+mod wait;
 
 use std::time::Duration;
 
@@ -21,10 +24,10 @@ use tokio::time::Instant;
 use crate::health::{Rules, RunningJob, Verdict, assess};
 use crate::runtime::Stop;
 
-pub use crate::cluster::OnRequest;
+pub use crate::cluster::{Keyed, OnRequest, Taken, Validation};
+pub use crate::engine::owned::SetSettings;
 pub use outcome::{Change, ChangeAction, Entry, Pruned, ReadError, SetOutcome, Waited};
 pub use set::{Set, Sets, SetsError};
-pub use settings::{Keyed, SetSettings, Taken, Validation};
 
 /// Who owns a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +75,7 @@ impl ApplyHow {
 /// Whether an object that others depend on is ready, and the word of kstatus for its state. A Job that runs counts as
 /// ready (resourceset §6).
 pub fn dependency_status(object: &Value) -> (bool, &'static str) {
-    let rules = Rules { now: jiff::Timestamp::now(), running_job: RunningJob::Current };
+    let rules = Rules { now: jiff::Timestamp::now(), running_job: RunningJob::Current, awaited: false };
     let verdict = assess(object, &rules).verdict;
     (verdict == Verdict::Current, status_word(verdict))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::engine::owned::subject;
 use crate::object::{Gvk, Key};
 
 /// An object of an inventory: its identity, and the API version it was applied at.
@@ -24,14 +25,6 @@ impl fmt::Display for Entry {
     /// `Kind/namespace/name`, without the namespace for cluster scope.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&subject(&self.key))
-    }
-}
-
-/// `Kind/namespace/name`, without the namespace for cluster scope: how messages name an object.
-pub(super) fn subject(key: &Key) -> String {
-    match &key.namespace {
-        Some(namespace) => format!("{}/{namespace}/{}", key.kind, key.name),
-        None => format!("{}/{}", key.kind, key.name),
     }
 }
 
@@ -84,7 +77,8 @@ impl fmt::Display for Change {
 pub struct SetOutcome {
     /// One per object that was dealt with, in the order of applying.
     pub changes: Vec<Change>,
-    /// What is live and ours for certain, in the order of the given objects, duplicates included (errata 15).
+    /// What is live and ours, or may be because no answer came; in the order of the given objects, duplicates included
+    /// (errata 15).
     pub inventory: Vec<Entry>,
     /// Why it ended early, in the words of resourceset §7.4.7.
     pub error: Option<String>,
@@ -115,7 +109,7 @@ pub enum Waited<T> {
 }
 
 /// A read that gave no object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReadError {
     /// Whether it is certain that there is no such object.

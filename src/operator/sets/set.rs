@@ -1,16 +1,20 @@
 //! The doors: all sets of a controller, and one of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
+use tokio::time::Instant;
 
-use crate::cluster::{Client, Cluster};
-use crate::object::{Gvk, Object};
-use crate::plan::Plan;
+use crate::apply::{Done, Report};
+use crate::cluster::{Client, Cluster, ErrorKind, RequestError, Unresolved};
+use crate::engine::owned::{self, Owned, Pass};
+use crate::object::{Gvk, Key, Object};
+use crate::plan::SkipReason;
 use crate::runtime::Stop;
 
-use super::{ApplyHow, Entry, Identity, Owner, Pruned, ReadError, SetOutcome, SetSettings, Waited};
+use super::{ApplyHow, Change, ChangeAction, Entry, Identity, Owner, ReadError, SetOutcome, SetSettings};
 
 /// Sets could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -27,100 +31,154 @@ pub struct Sets {
 }
 
 struct Shared {
-    cluster: Cluster,
-    settings: SetSettings,
+    owned: Owned,
+    runs: AtomicBool,
 }
 
 /// The set of one owner, as one identity.
 #[derive(Clone)]
 pub struct Set {
     shared: Arc<Shared>,
-    owner: Owner,
-    identity: Identity,
+    pub(super) owner: Owner,
+    /// The cluster as the identity sees it, or why there is none.
+    cluster: Result<Cluster, String>,
 }
 
 impl Sets {
     /// Makes them; nothing is asked of the API server yet. `config` is what `client` was made from.
     ///
     /// # Errors
-    /// When the connection itself impersonates somebody.
+    /// When the connection itself impersonates somebody: that name would go out in place of every service account's.
     pub fn new(config: &kube::Config, client: Client, settings: SetSettings) -> Result<Self, SetsError> {
         if config.auth_info.impersonate.is_some() {
             return Err(SetsError::Impersonating);
         }
-        let label = settings.owner_name_label.clone();
-        let cluster =
-            Cluster::new(client, crate::cluster::Settings::new(&settings.field_manager, &label, Arc::new(|_, _| true)));
-        Ok(Self { shared: Arc::new(Shared { cluster, settings }) })
+        let shared = Shared { owned: Owned::new(client, settings), runs: AtomicBool::new(false) };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Drives the shared watches until the stop.
+    /// Drives the shared watches until the stop. Without it, sets are applied by fresh reads each time.
     pub async fn run(&self, stop: Stop) {
-        stop.or(self.shared.cluster.run_watches()).await;
+        self.shared.runs.store(true, Ordering::Release);
+        stop.or(self.shared.owned.cluster().run_watches()).await;
+        self.shared.runs.store(false, Ordering::Release);
     }
 
-    /// The set of an owner.
+    /// The set of an owner, as an identity.
     pub fn set(&self, owner: Owner, identity: Identity) -> Set {
-        Set { shared: Arc::clone(&self.shared), owner, identity }
+        let own = self.shared.owned.cluster();
+        let cluster = match &identity {
+            Identity::Own => Ok(own.clone()),
+            Identity::ServiceAccount { namespace, name } => act_as(own, namespace, name),
+        };
+        Set { shared: Arc::clone(&self.shared), owner, cluster }
     }
+}
+
+/// The cluster as a service account sees it. No groups are sent: the API server derives them (resourceset §7.11).
+fn act_as(cluster: &Cluster, namespace: &str, name: &str) -> Result<Cluster, String> {
+    let is_plain =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
+    if !is_plain(namespace) || !is_plain(name) {
+        return Err(format!("cannot act as service account {namespace}/{name}: this is no name of one"));
+    }
+    cluster.acting_as(&format!("system:serviceaccount:{namespace}:{name}")).map_err(|e| e.to_string())
 }
 
 impl Set {
     /// The entries of wanted objects, each in the namespace that it will really have: what has to be written down before the
     /// first [`Set::apply`]. Of a kind that nobody knows yet, the namespace is taken as written.
     pub async fn entries(&self, objects: &[Arc<Object>]) -> Vec<Entry> {
-        objects.iter().map(|o| Entry { key: o.key(o.namespace()), version: o.gvk().version.clone() }).collect()
+        let until = Instant::now() + self.owned().settings().deadline;
+        let keys = match self.owned().keys(objects, until).await {
+            Ok(keys) => keys,
+            Err(_) => objects.iter().map(|o| o.key(o.namespace())).collect(),
+        };
+        keys.into_iter().zip(objects).map(|(key, o)| Entry { key, version: o.gvk().version.clone() }).collect()
     }
 
     /// Applies objects in stages (resourceset §7.4). They carry the owner labels already.
-    pub async fn apply(&self, _objects: &[Arc<Object>], _how: &ApplyHow) -> SetOutcome {
-        SetOutcome { error: Some(self.missing("apply")), ..SetOutcome::default() }
-    }
-
-    /// Deletes failed Jobs that ask for it and are ours, and waits until they are gone (resourceset §7.4.1).
     ///
-    /// # Errors
-    /// When one cannot be read or deleted, or does not vanish in time.
-    pub async fn recreate_failed_jobs(&self, _objects: &[Arc<Object>], _how: &ApplyHow) -> Result<(), String> {
-        Err(self.missing("recreate"))
+    /// It may be dropped at any time: what it wrote by then is among [`Set::entries`].
+    pub async fn apply(&self, objects: &[Arc<Object>], how: &ApplyHow) -> SetOutcome {
+        match self.try_apply(objects, how).await {
+            Ok(outcome) => outcome,
+            Err(error) => SetOutcome { error: Some(error), ..SetOutcome::default() },
+        }
     }
 
-    /// Waits until all entries are ready, one has failed, the time is over, or `interrupt` ends (resourceset §7.5). A wait
-    /// holds nothing but its own memory.
-    pub async fn wait<T>(
-        &self,
-        _entries: &[Entry],
-        _timeout: Duration,
-        _interrupt: impl Future<Output = T>,
-    ) -> Waited<T> {
-        Waited::Failed(self.missing("wait"))
-    }
-
-    /// Deletes objects of an inventory that are still the owner's (resourceset §7.6).
-    pub async fn prune(&self, entries: &[Entry], _how: &ApplyHow) -> Pruned {
-        Pruned { changes: Vec::new(), error: Some(self.missing("prune")), left: entries.to_vec() }
+    async fn try_apply(&self, objects: &[Arc<Object>], how: &ApplyHow) -> Result<SetOutcome, String> {
+        let cluster = self.cluster()?;
+        let pass = self.pass(cluster, how);
+        let plan = self.owned().plan(objects, &pass).await.map_err(|e| e.to_string())?;
+        let report = self.owned().carry_out(&plan, &pass, false).await;
+        let keys = self.owned().keys(objects, how.until).await.map_err(|e| e.to_string())?;
+        Ok(outcome(objects, &keys, &report))
     }
 
     /// Reads one live object.
     ///
     /// # Errors
     /// When it does not exist ([`ReadError::not_found`]) or cannot be read.
-    pub async fn get(&self, _gvk: &Gvk, _namespace: Option<&str>, _name: &str) -> Result<Value, ReadError> {
-        Err(ReadError { not_found: false, reason: String::new(), message: self.missing("get") })
+    pub async fn get(&self, gvk: &Gvk, namespace: Option<&str>, name: &str) -> Result<Value, ReadError> {
+        let until = Instant::now() + self.owned().settings().deadline;
+        let cluster = self.cluster().map_err(|message| ReadError { message, ..ReadError::default() })?;
+        let kinds = self.owned().kinds_with(&BTreeSet::from([gvk.clone()]), until).await.map_err(unread)?;
+        let kind = kinds.resolve(gvk).map_err(|e| unserved(gvk, &e))?;
+        if name.is_empty() {
+            return Err(ReadError { message: "resource name may not be empty".into(), ..ReadError::default() });
+        }
+        let namespace = namespace.filter(|n| kind.namespaced && !n.is_empty());
+        if kind.namespaced && namespace.is_none() {
+            let message = "an empty namespace may not be set when a resource name is provided".into();
+            return Err(ReadError { message, ..ReadError::default() });
+        }
+        let namespace = namespace.map(str::to_owned);
+        let key = Key { group: gvk.group.clone(), kind: gvk.kind.clone(), namespace, name: name.to_owned() };
+        cluster.fetch(kind, &key, until).await.map_err(unread)
     }
 
-    /// What [`Set::apply`] and [`Set::prune`] would do, by fresh dry runs. Changes nothing.
-    ///
-    /// # Errors
-    /// When the cluster cannot be read, or refuses an object.
-    pub async fn plan(&self, _objects: &[Arc<Object>], _inventory: &[Entry], _how: &ApplyHow) -> Result<Plan, String> {
-        Err(self.missing("plan"))
+    pub(super) fn owned(&self) -> &Owned {
+        &self.shared.owned
     }
 
-    fn missing(&self, what: &str) -> String {
-        format!(
-            "{what} of {:?} as {:?} by {} is not built yet",
-            self.owner, self.identity, self.shared.settings.field_manager
-        )
+    pub(super) fn cluster(&self) -> Result<&Cluster, String> {
+        self.cluster.as_ref().map_err(Clone::clone)
     }
+
+    pub(super) fn pass<'a>(&self, cluster: &'a Cluster, how: &'a ApplyHow) -> Pass<'a> {
+        let watched = self.shared.runs.load(Ordering::Acquire);
+        Pass { cluster, force: how.force, until: how.until, stop: &how.stop, watched }
+    }
+}
+
+fn outcome(objects: &[Arc<Object>], keys: &[Key], report: &Report) -> SetOutcome {
+    let reached = owned::reached(report);
+    let changes = report.results.iter().filter_map(|result| {
+        let action = match &result.done {
+            Done::Created => ChangeAction::Created,
+            Done::Configured | Done::Recreated => ChangeAction::Configured,
+            Done::Unchanged => ChangeAction::Unchanged,
+            Done::Skipped(SkipReason::IgnoredInFile) => ChangeAction::Skipped,
+            Done::Skipped(_) | Done::Deleted | Done::Held(_) | Done::Failed(_) => return None,
+        };
+        let entry = Entry { key: result.key().clone(), version: result.target.gvk.version.clone() };
+        Some(Change { entry, action })
+    });
+    let entries = keys.iter().zip(objects).filter(|(key, _)| reached.contains_key(key));
+    let entry = |(key, object): (&Key, &Arc<Object>)| Entry { key: key.clone(), version: object.gvk().version.clone() };
+    SetOutcome { changes: changes.collect(), inventory: entries.map(entry).collect(), error: owned::error_of(report) }
+}
+
+fn unread(error: RequestError) -> ReadError {
+    let not_found = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NamespaceMissing | ErrorKind::KindMissing);
+    ReadError { not_found, reason: error.reason().to_owned(), message: error.message().to_owned() }
+}
+
+fn unserved(gvk: &Gvk, error: &Unresolved) -> ReadError {
+    let message = match error.is_certain() {
+        true => format!("no matches for kind \"{}\" in version \"{}\"", gvk.kind, gvk.api_version()),
+        false => error.to_string(),
+    };
+    ReadError { not_found: error.is_certain(), reason: String::new(), message }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::cluster::{Keyed, Taken, Validation};
-
-use super::OnRequest;
+use crate::cluster::{Adoption, Keyed, OnRequest, Taken, Validation};
 
 /// How the sets of one controller are applied.
 #[derive(Clone)]
@@ -77,6 +75,17 @@ impl SetSettings {
             stage_timeout: Duration::from_secs(60),
             poll: Duration::from_secs(5),
             on_request: Arc::new(|_, _| {}),
+        }
+    }
+
+    /// What leaves other tools when an object becomes the owner's.
+    pub(super) fn adoption(&self) -> Adoption {
+        Adoption {
+            taken: self.take_over.clone(),
+            recorded: false,
+            annotations: self.strip_annotations.clone(),
+            labels: self.strip_labels.clone(),
+            alone: true,
         }
     }
 
