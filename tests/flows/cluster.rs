@@ -127,8 +127,8 @@ async fn what_kubectl_applied_and_git_drops_leaves_the_cluster_after_the_take_ov
     );
     plane.apply(&old, &[]);
     assert!(cluster.read_meta(&kind, &key, soon()).await.unwrap().unwrap().take_over);
-    assert!(cluster.take_over(&kind, &key, soon()).await.unwrap());
-    assert!(!cluster.take_over(&kind, &key, soon()).await.unwrap(), "once is enough");
+    assert!(cluster.take_over(&kind, &key, &Value::Null, soon()).await.unwrap());
+    assert!(!cluster.take_over(&kind, &key, &Value::Null, soon()).await.unwrap(), "once is enough");
     let applied =
         cluster.apply(&kind, &key, &marked(&key, "v1", json!({"data": {"a": "1"}})), options()).await.unwrap();
     assert!(!applied.take_over && !applied.created);
@@ -154,7 +154,7 @@ async fn fields_that_kubectl_never_set_stay_with_others_when_managers_were_wiped
     let body = marked(&key, "apps/v1", deployment("example.org/a:1", None));
     let applied = cluster.apply(&kind, &key, &body, options()).await.unwrap();
     assert!(applied.take_over, "the API server invented before-first-apply");
-    assert!(cluster.take_over(&kind, &key, soon()).await.unwrap());
+    assert!(cluster.take_over(&kind, &key, &Value::Null, soon()).await.unwrap());
     cluster.apply(&kind, &key, &body, options()).await.unwrap();
     let live = plane.get(&namespace, "deployment", "web").unwrap();
     assert_eq!(live["spec"]["replicas"], 3, "the autoscaler's number is not ours");

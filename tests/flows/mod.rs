@@ -20,6 +20,7 @@ mod registry;
 mod resourceset;
 mod rig;
 mod safety;
+mod sets;
 mod strategic_merge;
 mod updates;
 mod upgrade;

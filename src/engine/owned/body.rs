@@ -12,7 +12,6 @@ use super::typed::drop_unknown_fields;
 pub(super) fn make(target: &Target, want: &Wanted, kept: [&str; 2]) -> (Value, Vec<String>) {
     let mut value = want.object.value();
     let warnings = normalise(&mut value);
-    drop_unknown_fields(&mut value);
     if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         match &target.key.namespace {
             Some(namespace) => drop(meta.insert("namespace".into(), Value::String(namespace.clone()))),
@@ -22,6 +21,8 @@ pub(super) fn make(target: &Target, want: &Wanted, kept: [&str; 2]) -> (Value, V
             drop_odd_labels(labels, kept);
         }
     }
+    // Last: an object of which something has another type than its kind's cannot be read as its kind.
+    drop_unknown_fields(&mut value);
     (value, warnings)
 }
 
