@@ -15,4 +15,5 @@ mod fuzz_corpus;
 #[allow(dead_code, unused_imports, reason = "the harness offers more than any one set of tests uses")]
 mod rig;
 mod sops_reference;
+mod template_reference;
 mod yaml_reference;

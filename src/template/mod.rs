@@ -3,8 +3,22 @@
 
 mod engine;
 mod error;
+mod exec;
+mod format;
+mod functions;
+mod lex;
+mod parse;
+mod slug;
+mod strconv;
+#[cfg(test)]
+mod tests;
+mod time;
 mod value;
 
-pub use engine::{Engine, EngineSettings, Functions, Inputs, Limits, MissingKey, Template};
+pub use engine::{
+    Clock, Engine, EngineSettings, Functions, Hook, Inputs, Limits, MissingKey, Random, Template, Templates,
+};
 pub use error::{ErrorKind, TemplateError};
-pub use value::{List, Map, Value};
+pub use slug::slugify;
+pub use time::Time;
+pub use value::{Element, List, Map, Text, Value};

@@ -10,5 +10,5 @@ require (
 
 require (
 	github.com/gosimple/unidecode v1.0.1 // indirect
-	go.yaml.in/yaml/v2 v2.4.2 // indirect
+	go.yaml.in/yaml/v2 v2.4.4 // indirect
 )

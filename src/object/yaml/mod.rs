@@ -14,9 +14,10 @@ mod write;
 
 use serde_json::Value;
 
-pub use emit::emit;
+pub use emit::{emit, emit_unfolded};
 pub use input::decode;
 pub use loader::Documents;
+pub use number::float_text;
 pub use write::{write, write_scalar};
 
 /// Bounds that a stream must stay within; hostile input ends in an error that names the bound.

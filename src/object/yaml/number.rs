@@ -126,25 +126,44 @@ fn float(text: &str) -> Option<Numeric> {
     text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Numeric::Float)
 }
 
-/// Go's `FormatFloat(f, 'g', -1, 32)` with go-yaml's names of the special values.
+/// Go's `FormatFloat(f, 'g', -1, 64)` with go-yaml's names of the special values: the shortest digits, with an exponent
+/// below 0.0001 and from a million on.
+pub fn float_text(f: f64) -> String {
+    special(f).map_or_else(|| general(&format!("{f:e}")), str::to_owned)
+}
+
+/// The same in single precision.
 fn general_format(f: f32) -> String {
-    if f.is_nan() {
-        return ".nan".into();
+    special(f64::from(f)).map_or_else(|| general(&format!("{f:e}")), str::to_owned)
+}
+
+fn special(f: f64) -> Option<&'static str> {
+    match f {
+        _ if f.is_nan() => Some(".nan"),
+        f64::INFINITY => Some(".inf"),
+        f64::NEG_INFINITY => Some("-.inf"),
+        _ if f == 0.0 => Some("0"),
+        _ => None,
     }
-    if f == 0.0 {
-        return "0".into();
+}
+
+/// Lays out `1.25e7`: with the shortest digits, Go changes to an exponent at the seventh.
+fn general(scientific: &str) -> String {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..6).contains(&power) {
+        let sign = if power < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", power.abs());
     }
-    if f.is_infinite() {
-        return if f > 0.0 { ".inf" } else { "-.inf" }.into();
-    }
-    let scientific = format!("{f:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    match exponent.parse::<i32>() {
-        // With the shortest digits, Go changes to an exponent at the seventh.
-        Ok(power) if !(-4..6).contains(&power) => {
-            let sign = if power < 0 { '-' } else { '+' };
-            format!("{mantissa}e{sign}{:02}", power.abs())
-        }
-        _ => f.to_string(),
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |m| ("-", m));
+    let digits = mantissa.replace('.', "");
+    let Ok(whole) = usize::try_from(power) else {
+        let zeros = "0".repeat(power.unsigned_abs() as usize - 1);
+        return format!("{sign}0.{zeros}{digits}");
+    };
+    match digits.len().checked_sub(whole + 1) {
+        None => format!("{sign}{digits}{}", "0".repeat(whole + 1 - digits.len())),
+        Some(0) => format!("{sign}{digits}"),
+        Some(_) => format!("{sign}{}.{}", &digits[..=whole], &digits[whole + 1..]),
     }
 }

@@ -1,0 +1,25 @@
+//! Values as YAML, in the layout that `sigs.k8s.io/yaml` gives them.
+
+use super::super::exec::Fail;
+use super::Type::Any;
+use super::{Definition, Given, Value, function, json};
+use super::Context;
+use crate::object::yaml;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    function("toYaml", &[Any], |cx, args| match encoded(cx, args) {
+        Err(Fail::Message(_)) => Ok("".into()),
+        given => given,
+    }),
+    function("mustToYaml", &[Any], encoded),
+];
+
+fn encoded(cx: &mut Context<'_, '_>, args: &[Value]) -> Given {
+    let json = match json::to_json(&args[0], &mut cx.run.meter, 0) {
+        Err(Fail::Message(message)) => return Err(format!("error marshaling into JSON: {message}").into()),
+        json => json?,
+    };
+    let text = yaml::emit(&json);
+    cx.text_of_length(text.len())?;
+    Ok(text.into())
+}

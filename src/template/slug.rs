@@ -1,0 +1,42 @@
+//! Texts as names: `Feature/My_Branch #42` becomes `feature-my_branch-42` (resourceset §4.4, `slugify`).
+
+/// The length of a label's value.
+const MAX_LENGTH: usize = 63;
+
+/// Makes a name of at most 63 characters out of lower-case letters, digits, `-` and `_`.
+pub fn slugify(text: &str) -> String {
+    let mut slug = String::with_capacity(text.len());
+    for c in ascii(text.trim()).chars() {
+        let c = c.to_ascii_lowercase();
+        let c = if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        if c != '-' || !slug.ends_with('-') {
+            slug.push(c);
+        }
+    }
+    shorten(slug.trim_matches(['-', '_'])).to_owned()
+}
+
+/// Spells a text in ASCII.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '’' => {}
+            '‒' | '–' | '—' | '―' => out.push('-'),
+            '&' => out.push_str("and"),
+            '@' => out.push_str("at"),
+            c if c.is_ascii() => out.push(c),
+            c => out.push_str(deunicode::deunicode_char(c).unwrap_or_default()),
+        }
+    }
+    out
+}
+
+/// Cuts at the last dash that leaves a short enough name, else in the middle of a word.
+fn shorten(slug: &str) -> &str {
+    if slug.len() <= MAX_LENGTH {
+        return slug;
+    }
+    let at = slug[..=MAX_LENGTH].rfind('-').unwrap_or(MAX_LENGTH);
+    &slug[..at]
+}
