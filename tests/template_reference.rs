@@ -121,8 +121,26 @@ fn functions() -> Vec<String> {
 #[test]
 fn every_function_takes_odd_arguments_as_go_does() {
     const ARGUMENTS: &[&str] = &[
-        "nil", "0", "2", "-1", "1.5", "true", "\"\"", "\"abc\"", "\"é,1\"", "inputs.nil", "inputs.i", "inputs.f", "inputs.l",
-        "inputs.m", "inputs.lempty", "(until 2)", "(split \",\" \"a,b\")", "(toDate \"2006\" \"2020\")", "(index \"a\" 0)", "inputs.s",
+        "nil",
+        "0",
+        "2",
+        "-1",
+        "1.5",
+        "true",
+        "\"\"",
+        "\"abc\"",
+        "\"é,1\"",
+        "inputs.nil",
+        "inputs.i",
+        "inputs.f",
+        "inputs.l",
+        "inputs.m",
+        "inputs.lempty",
+        "(until 2)",
+        "(split \",\" \"a,b\")",
+        "(toDate \"2006\" \"2020\")",
+        "(index \"a\" 0)",
+        "inputs.s",
     ];
     let mut templates = Vec::new();
     for name in functions() {

@@ -56,8 +56,7 @@ impl<'t> Frame<'t, '_, '_> {
         if function.is_variadic() {
             let least = declared - 1;
             if count < least {
-                return self
-                    .error(format_args!("wrong number of args for {name}: want at least {least} got {given}"));
+                return self.error(format_args!("wrong number of args for {name}: want at least {least} got {given}"));
             }
         } else if count != declared {
             return self.error(format_args!("wrong number of args for {name}: want {declared} got {count}"));

@@ -62,13 +62,7 @@ impl<'t> Frame<'t, '_, '_> {
         }
     }
 
-    fn method(
-        &mut self,
-        dot: &Held,
-        time: &Time,
-        name: &str,
-        (args, last): (&'t [Expr], Option<Held>),
-    ) -> Done<Held> {
+    fn method(&mut self, dot: &Held, time: &Time, name: &str, (args, last): (&'t [Expr], Option<Held>)) -> Done<Held> {
         let Some(wanted) = Time::parameters(name) else {
             return self.error(format_args!("can't evaluate field {name} in type time.Time"));
         };

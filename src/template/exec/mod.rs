@@ -206,7 +206,8 @@ impl<'t> Frame<'t, '_, '_> {
                 let is_interface = map.element() == super::value::Element::Any;
                 let entries = map.entries();
                 self.step(entries.len() / 8)?;
-                let items = entries.into_iter().map(|(key, value)| (Some(Value::Text(key)), Held { value, is_interface }));
+                let items =
+                    entries.into_iter().map(|(key, value)| (Some(Value::Text(key)), Held { value, is_interface }));
                 self.iterate(dot, branch, items)
             }
             Value::Nil => self.list(dot, &branch.otherwise),

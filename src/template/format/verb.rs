@@ -1,9 +1,9 @@
 //! One value by one verb of Go's `fmt`, with its flags.
 
+use super::super::value::Value;
 use super::float::{Notation, format_float};
 use super::quoted::{is_printable, next_char, quote, quote_ascii};
 use super::{Printed, Printer};
-use super::super::value::Value;
 
 /// The flags of a directive.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,9 @@ impl Printer<'_> {
             (_, Value::Byte(b)) => self.integer(value, (false, u64::from(*b)), verb, spec),
             (_, Value::Float(f)) => self.float(value, *f, verb, spec),
             (_, Value::Text(text)) => self.text(value, text, verb, spec),
-            ('v' | 's' | 'x' | 'X' | 'q', Value::Time(time)) => self.text(value, time.to_string().as_bytes(), verb, spec),
+            ('v' | 's' | 'x' | 'X' | 'q', Value::Time(time)) => {
+                self.text(value, time.to_string().as_bytes(), verb, spec)
+            }
             (_, Value::List(_) | Value::Map(_)) => self.collection(value, verb, spec, depth),
             _ => self.bad_verb(value, verb, spec),
         }
@@ -188,8 +190,9 @@ impl Printer<'_> {
             'v' | 's' => self.pad(&spec.cut(text), spec),
             'q' => {
                 let text = spec.cut(text);
-                let can_backquote = std::str::from_utf8(&text)
-                    .is_ok_and(|text| text.chars().all(|c| c == '\t' || !matches!(c, '`' | '\u{feff}' | '\u{7f}' | ..' ') || c == ' '));
+                let can_backquote = std::str::from_utf8(&text).is_ok_and(|text| {
+                    text.chars().all(|c| c == '\t' || !matches!(c, '`' | '\u{feff}' | '\u{7f}' | ..' ') || c == ' ')
+                });
                 if spec.sharp && can_backquote {
                     return self.pad(&[b"`", text.as_slice(), b"`"].concat(), spec);
                 }

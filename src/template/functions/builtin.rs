@@ -9,7 +9,13 @@ use super::{Action, Context, Definition, Given, function, text};
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition { name: "and", parameters: &[Raw, Raw], is_variadic: true, gives_interface: false, action: Action::And },
     Definition { name: "or", parameters: &[Raw, Raw], is_variadic: true, gives_interface: false, action: Action::Or },
-    Definition { name: "call", parameters: &[Raw, Raw], is_variadic: true, gives_interface: false, action: Action::Call },
+    Definition {
+        name: "call",
+        parameters: &[Raw, Raw],
+        is_variadic: true,
+        gives_interface: false,
+        action: Action::Call,
+    },
     Definition::raw("not", &[Raw], |_, args| Ok(Held::concrete((!args[0].value.is_true()).into()))),
     Definition::raw("len", &[Raw], length),
     Definition::raw("index", &[Raw, Raw], index).variadic(),

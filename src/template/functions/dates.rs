@@ -68,6 +68,7 @@ fn rounded(duration: Duration) -> String {
     const UNITS: [(u64, &str); 6] =
         [(365 * 86_400, "y"), (30 * 86_400, "mo"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
     let nanos = duration.0.unsigned_abs();
-    let found = UNITS.iter().map(|(seconds, name)| (seconds * SECOND.unsigned_abs(), name)).find(|(unit, _)| nanos > *unit);
+    let found =
+        UNITS.iter().map(|(seconds, name)| (seconds * SECOND.unsigned_abs(), name)).find(|(unit, _)| nanos > *unit);
     found.map_or_else(|| "0s".into(), |(unit, name)| format!("{}{name}", nanos / unit))
 }

@@ -9,10 +9,8 @@ use super::{Context, Definition, Given, function, map, text};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     function("dict", &[Any], dict).variadic(),
-    function("get", &[Map, Text], |_, args| {
-        Ok(map(args, 0).get(text(args, 1)).unwrap_or_else(|| "".into()))
-    })
-    .interface(),
+    function("get", &[Map, Text], |_, args| Ok(map(args, 0).get(text(args, 1)).unwrap_or_else(|| "".into())))
+        .interface(),
     function("set", &[Map, Text, Any], set),
     function("unset", &[Map, Text], |_, args| {
         map(args, 0).remove(text(args, 1));

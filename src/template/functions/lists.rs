@@ -175,11 +175,12 @@ pub(super) fn texts(cx: &mut Context<'_, '_>, value: &Value) -> Result<Vec<Value
         Value::List(list) => {
             cx.list_of(list.items().len())?;
             let items = list.items().iter().filter(|item| !item.is_nil());
-            items.map(|item| match item {
-                Value::Text(_) => Ok(item.clone()),
-                other => Ok(cx.text_of(other)?.into()),
-            })
-            .collect()
+            items
+                .map(|item| match item {
+                    Value::Text(_) => Ok(item.clone()),
+                    other => Ok(cx.text_of(other)?.into()),
+                })
+                .collect()
         }
         Value::Nil => Ok(Vec::new()),
         other => Ok(vec![cx.text_of(other)?.into()]),

@@ -7,9 +7,7 @@ use super::Type::{Any, Float, Int, Text};
 use super::{Context, Definition, Given, function, int, string};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    function("atoi", &[Text], |_, args| {
-        Ok(Value::Int(strconv::nearest_int(&string(args, 0))))
-    }),
+    function("atoi", &[Text], |_, args| Ok(Value::Int(strconv::nearest_int(&string(args, 0))))),
     function("int", &[Any], |_, args| Ok(Value::Int(to_int(&args[0])))),
     function("int64", &[Any], |_, args| Ok(Value::Int64(to_int(&args[0])))),
     function("float64", &[Any], |_, args| Ok(Value::Float(to_float(&args[0])))),
@@ -43,9 +41,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
         let numbers = steps(cx, 0, count, if count < 0 { -1 } else { 1 })?;
         Ok(ints(numbers))
     }),
-    function("untilStep", &[Int, Int, Int], |cx, args| {
-        Ok(ints(steps(cx, int(args, 0), int(args, 1), int(args, 2))?))
-    }),
+    function("untilStep", &[Int, Int, Int], |cx, args| Ok(ints(steps(cx, int(args, 0), int(args, 1), int(args, 2))?))),
 ];
 
 /// A value as an integer, as sprig's `toInt64` makes one.
@@ -142,11 +138,13 @@ fn steps(cx: &mut Context<'_, '_>, start: i64, stop: i64, step: i64) -> Result<V
     let (distance, stride) = (start.abs_diff(stop), step.unsigned_abs());
     let count = usize::try_from(distance.div_ceil(stride)).unwrap_or(usize::MAX);
     cx.list_of(count)?;
-    Ok((0..count).scan(start, |next, _| {
-        let current = *next;
-        *next = next.wrapping_add(step);
-        Some(current)
-    }).collect())
+    Ok((0..count)
+        .scan(start, |next, _| {
+            let current = *next;
+            *next = next.wrapping_add(step);
+            Some(current)
+        })
+        .collect())
 }
 
 fn ints(numbers: Vec<i64>) -> Value {

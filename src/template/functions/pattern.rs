@@ -18,7 +18,14 @@ pub(super) struct Pattern {
 /// # Errors
 /// In Go's words, for what Go refuses and our engine would take.
 pub(super) fn translate(pattern: &str) -> Result<Pattern, String> {
-    let mut translation = Translation { whole: pattern, rest: pattern, out: String::new(), weight: 0, can_repeat: None, groups: Vec::new() };
+    let mut translation = Translation {
+        whole: pattern,
+        rest: pattern,
+        out: String::new(),
+        weight: 0,
+        can_repeat: None,
+        groups: Vec::new(),
+    };
     while !translation.rest.is_empty() {
         translation.step()?;
     }
@@ -162,7 +169,10 @@ impl<'p> Translation<'p> {
     }
 
     fn escape(&mut self) -> Result<(), String> {
-        let c = self.rest[1..].chars().next().ok_or_else(|| "error parsing regexp: trailing backslash at end of expression: ``".to_owned())?;
+        let c = self.rest[1..]
+            .chars()
+            .next()
+            .ok_or_else(|| "error parsing regexp: trailing backslash at end of expression: ``".to_owned())?;
         if c == 'Q' {
             let quoted = &self.rest[2..];
             let end = quoted.find("\\E");

@@ -98,8 +98,7 @@ fn parse(text: &[u8]) -> Result<Url, String> {
     let (before, fragment) = cut(text, b'#');
     let mut url = parse_absolute(before).map_err(|e| format!("parse {}: {e}", quote(before, b'"')))?;
     if let Some(fragment) = fragment {
-        url.fragment =
-            Part::Fragment.unescape(fragment).map_err(|e| format!("parse {}: {e}", quote(text, b'"')))?;
+        url.fragment = Part::Fragment.unescape(fragment).map_err(|e| format!("parse {}: {e}", quote(text, b'"')))?;
     }
     Ok(url)
 }
@@ -173,9 +172,8 @@ impl Url {
                 _ if open > 0 => Err("invalid IP-literal".into()),
                 None => Err("missing ']' in host".into()),
                 Some(close) if !is_port(&host[close + 1..]) => invalid_port(&host[close + 1..]),
-                Some(close) => literal_address(&host[1..close]).map(|address| {
-                    [b"[", address.as_slice(), b"]", &host[close + 1..]].concat()
-                }),
+                Some(close) => literal_address(&host[1..close])
+                    .map(|address| [b"[", address.as_slice(), b"]", &host[close + 1..]].concat()),
             };
         }
         // Only for http is a second colon an error; databases have several hosts in one URL.

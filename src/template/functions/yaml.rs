@@ -1,9 +1,9 @@
 //! Values as YAML, in the layout that `sigs.k8s.io/yaml` gives them.
 
 use super::super::exec::Fail;
+use super::Context;
 use super::Type::Any;
 use super::{Definition, Given, Value, function, json};
-use super::Context;
 use crate::object::yaml;
 
 pub(super) const FUNCTIONS: &[Definition] = &[

@@ -52,9 +52,9 @@ impl Lexer<'_> {
             self.next();
         }
         let last = self.pos - 1;
-        let is_marker = self.text[last..].get(1..).is_some_and(|rest| {
-            rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(self.right))
-        });
+        let is_marker = self.text[last..]
+            .get(1..)
+            .is_some_and(|rest| rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(self.right)));
         if is_marker {
             self.line -= usize::from(self.text.as_bytes()[last] == b'\n');
             self.pos = last;

@@ -118,7 +118,8 @@ const MARKER: usize = 2;
 
 /// Reads a whole text. The last token is the end or an error.
 pub(super) fn tokens(text: &str, left: &str, right: &str) -> Vec<Token> {
-    let mut lexer = Lexer { text, left, right, pos: 0, start: 0, line: 1, start_line: 1, parens: 0, tokens: Vec::new() };
+    let mut lexer =
+        Lexer { text, left, right, pos: 0, start: 0, line: 1, start_line: 1, parens: 0, tokens: Vec::new() };
     let mut state = State::Text;
     while state != State::Done {
         state = match state {

@@ -71,7 +71,8 @@ pub(super) fn add(
 ) -> Parsed<()> {
     let limit = settings.limits.template_bytes;
     if text.len() > limit {
-        let message = format!("template: {name}: the template has {} bytes, more than the limit of {limit}", text.len());
+        let message =
+            format!("template: {name}: the template has {} bytes, more than the limit of {limit}", text.len());
         return Err(TemplateError { message, line: 0, column: None, kind: ErrorKind::Limit });
     }
     let (left, right) = &settings.delimiters;

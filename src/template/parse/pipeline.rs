@@ -77,9 +77,8 @@ impl Parser<'_> {
         if pipe.commands.is_empty() {
             return self.error(format_args!("missing value for {context}"));
         }
-        let is_constant = |expr: &Expr| {
-            matches!(expr.term, Term::Bool(_) | Term::Dot | Term::Nil | Term::Number(_) | Term::Text(..))
-        };
+        let is_constant =
+            |expr: &Expr| matches!(expr.term, Term::Bool(_) | Term::Dot | Term::Nil | Term::Number(_) | Term::Text(..));
         match pipe.commands.iter().skip(1).position(|command| is_constant(&command.args[0])) {
             Some(at) => self.error(format_args!("non executable command in pipeline stage {}", at + 2)),
             None => Ok(()),

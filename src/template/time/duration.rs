@@ -44,8 +44,9 @@ impl Duration {
             if name.is_empty() {
                 return Err(format!("time: missing unit in duration {}", quoted()));
             }
-            let unit = unit(name)
-                .ok_or_else(|| format!("time: unknown unit {} in duration {}", quote(name.as_bytes(), b'"'), quoted()))?;
+            let unit = unit(name).ok_or_else(|| {
+                format!("time: unknown unit {} in duration {}", quote(name.as_bytes(), b'"'), quoted())
+            })?;
             total += nanos(whole, fraction, unit).ok_or_else(invalid)?;
             rest = tail;
         }

@@ -60,8 +60,7 @@ impl Time {
 
     /// Nanoseconds from another time to this one, no more than fit.
     pub(super) fn since(&self, other: &Self) -> Duration {
-        let nanos = i128::from(self.seconds - other.seconds) * i128::from(SECOND)
-            + i128::from(self.nanos)
+        let nanos = i128::from(self.seconds - other.seconds) * i128::from(SECOND) + i128::from(self.nanos)
             - i128::from(other.nanos);
         Duration(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
     }
@@ -105,8 +104,8 @@ impl Time {
     pub(super) fn parameters(method: &str) -> Option<usize> {
         match method {
             "Format" => Some(1),
-            "Year" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "YearDay" | "Unix" | "UnixMilli" | "IsZero"
-            | "String" | "UTC" => Some(0),
+            "Year" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "YearDay" | "Unix" | "UnixMilli"
+            | "IsZero" | "String" | "UTC" => Some(0),
             _ => None,
         }
     }

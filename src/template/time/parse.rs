@@ -40,7 +40,8 @@ pub(crate) fn parse(layout: &str, text: &str) -> Result<Time, String> {
     let (mut layout_rest, mut rest) = (layout, text);
     let error = |message: &str| format!("parsing time {}{message}", quote(text.as_bytes(), b'"'));
     let mismatch = |at: &str, wanted: &str| {
-        let (layout, at, wanted) = (quote(layout.as_bytes(), b'"'), quote(at.as_bytes(), b'"'), quote(wanted.as_bytes(), b'"'));
+        let (layout, at, wanted) =
+            (quote(layout.as_bytes(), b'"'), quote(at.as_bytes(), b'"'), quote(wanted.as_bytes(), b'"'));
         error(&format!(" as {layout}: cannot parse {at} as {wanted}"))
     };
     loop {
@@ -137,10 +138,8 @@ impl Seen {
     /// Months, days, hours, minutes and seconds as numbers.
     fn small_number<'t>(&mut self, part: Part, text: &'t str, layout: &str) -> Result<&'t str, Misfit> {
         let text = if part == Part::UnderDay { text.strip_prefix(' ').unwrap_or(text) } else { text };
-        let both = matches!(
-            part,
-            Part::ZeroMonth | Part::ZeroDay | Part::ZeroHour12 | Part::ZeroMinute | Part::ZeroSecond
-        );
+        let both =
+            matches!(part, Part::ZeroMonth | Part::ZeroDay | Part::ZeroHour12 | Part::ZeroMinute | Part::ZeroSecond);
         let read = number(text, both)?;
         let rest = read.1;
         match part {

@@ -13,8 +13,8 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
         (false, false) => {}
     }
     // A zero within a number counts, a leading one does not.
-    let within_number = (a[at] == '0' || b[at] == '0')
-        && a[..at].iter().rev().take_while(|c| c.is_numeric()).any(|c| *c != '0');
+    let within_number =
+        (a[at] == '0' || b[at] == '0') && a[..at].iter().rev().take_while(|c| c.is_numeric()).any(|c| *c != '0');
     let (a_number, a_digits) = run(&a[at..], within_number);
     let (b_number, b_digits) = run(&b[at..], within_number);
     a_number.cmp(&b_number).then(a_digits.cmp(&b_digits)).then(a[at].cmp(&b[at]))
