@@ -159,7 +159,8 @@ fn found(request: PullRequest) -> Option<Found> {
         sha: target.source_commit,
         branch: branch.strip_prefix("refs/heads/").unwrap_or(&branch).to_owned(),
         title: request.title.unwrap_or_default(),
-        author: author.rsplit('/').next().unwrap_or_default().to_owned(),
+        // `…:user/ann`, `…:assumed-role/ROLE/ann`, and `…:root`, which has no slash
+        author: author.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
         ..Found::default()
     })
 }

@@ -113,7 +113,7 @@ async fn host<'a>(inner: &'a Inner, wire: &'a Wire, request: &'a Request) -> Res
         }
         T::AWSCodeCommitBranch | T::AWSCodeCommitTag | T::AWSCodeCommitPullRequest => {
             let repository = address::code_commit(url)?;
-            let keys = inner.clouds.aws_keys(&repository.region, request.account.as_ref()).await?;
+            let keys = inner.aws_keys(&repository.region, request.account.as_ref()).await?;
             Ok(Host::CodeCommit(CodeCommit { wire, settings: &inner.settings, repository, keys }))
         }
         kind => Err(Error::Said(format!("{kind} is not listed from a git host"))),

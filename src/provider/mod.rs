@@ -12,6 +12,7 @@
 mod address;
 mod advertisement;
 mod azure_devops;
+mod cloud;
 mod codecommit;
 mod error;
 mod export;

@@ -10,7 +10,7 @@ use super::providers::{Inner, Request};
 use super::{Error, Settings};
 use crate::api::inputprovider::ProviderType;
 use crate::object::image::{CanonicalName, ImageRef};
-use crate::registry::{self, Credentials, Ecr, Listing, Trust};
+use crate::registry::{self, Cloud, Credentials, Ecr, Listing, Trust};
 
 /// Digests that are asked for at a time.
 const AT_ONCE: usize = 5;
@@ -103,9 +103,9 @@ async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Cre
     let account = request.account.as_ref();
     let mut credentials = Credentials::default();
     match request.kind {
-        ProviderType::ACRArtifactTag => credentials.insert(host, inner.clouds.acr_login(host, account).await?),
-        ProviderType::ECRArtifactTag => credentials.insert(host, inner.clouds.ecr_login(host, account).await?),
-        ProviderType::GARArtifactTag => credentials.insert(host, inner.clouds.gar_login(host, account).await?),
+        ProviderType::ACRArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Azure, host, account).await?),
+        ProviderType::ECRArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Aws, host, account).await?),
+        ProviderType::GARArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Google, host, account).await?),
         _ => {
             if let Some(path) = &inner.settings.docker_config
                 && let Ok(config) = tokio::fs::read(path).await
@@ -126,20 +126,6 @@ async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Cre
         }
     }
     Ok(credentials)
-}
-
-impl Inner {
-    /// A token of Azure, kept until it ends.
-    pub(super) async fn azure_token(&self, scope: &str, account: Option<&registry::Account>) -> Result<String, Error> {
-        let mut parts = vec!["azure".to_owned(), scope.to_owned()];
-        if let Some(account) = account {
-            parts.extend([account.namespace.clone(), account.name.clone()]);
-            parts.extend(account.annotations.iter().flat_map(|(k, v)| [k.clone(), v.clone()]));
-        }
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let key = super::tokens::key(&parts);
-        self.tokens.get(key, async { Ok(self.clouds.azure_token(scope, account).await?) }).await
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Tokens that hosts and clouds hand out, kept until they end: bounded in number and in time, each by everything that it
+//! What hosts and clouds hand out, tokens, keys and logins, kept until it ends: bounded in number and in time, each by everything that it
 //! was asked with. One asker at a time fetches a token; the others then find it.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,7 +21,8 @@ pub(super) struct Tokens {
     kept: Mutex<HashMap<[u8; 32], Place>>,
 }
 
-type Place = Arc<tokio::sync::Mutex<Option<(String, Instant)>>>;
+/// What is kept for one key, with its end; of whatever type its fetch has.
+type Place = Arc<tokio::sync::Mutex<Option<(Box<dyn Any + Send>, Instant)>>>;
 
 /// What a token is for: a digest, so that the keys hold nothing secret.
 pub(super) fn key(parts: &[&str]) -> [u8; 32] {
@@ -39,9 +41,10 @@ impl Tokens {
     }
 
     /// Finds a token, or fetches one; `fetch` also says how long it is good for.
-    pub(super) async fn get<F>(&self, key: [u8; 32], fetch: F) -> Result<String, Error>
+    pub(super) async fn get<T, F>(&self, key: [u8; 32], fetch: F) -> Result<T, Error>
     where
-        F: Future<Output = Result<(String, Duration), Error>>,
+        T: Clone + Send + 'static,
+        F: Future<Output = Result<(T, Duration), Error>>,
     {
         if self.size == 0 {
             return fetch.await.map(|(token, _)| token);
@@ -50,12 +53,13 @@ impl Tokens {
         let mut held = place.lock().await;
         if let Some((token, until)) = &*held
             && *until > Instant::now()
+            && let Some(token) = token.downcast_ref::<T>()
         {
             return Ok(token.clone());
         }
         let begun = Instant::now();
         let (token, valid) = fetch.await?;
-        *held = Some((token.clone(), begun + valid.saturating_sub(EARLY).min(self.longest)));
+        *held = Some((Box::new(token.clone()), begun + valid.saturating_sub(EARLY).min(self.longest)));
         Ok(token)
     }
 

@@ -73,6 +73,9 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// Nobody could be shown to a cloud as who we are, or a host is none of the cloud's.
+    #[error("{0}")]
+    Identity(String),
     /// The file that keeps answers could not be used.
     #[error("cache {path}: {reason}; it may be deleted at any time")]
     Cache {

@@ -24,6 +24,6 @@ pub use credentials::{Credentials, CredentialsError, Login};
 pub use error::Error;
 pub use info::{Info, Labels, ReadError, RepositoryView};
 pub use listing::Listing;
-pub use logins::{Account, AwsKeys, AwsRequest, AwsScope, Clouds, Oidc};
+pub use logins::{Account, AwsKeys, AwsRequest, AwsScope, Cloud, Clouds, Oidc};
 pub use service::{Registry, Want, Wants};
 pub use settings::{Aws, Azure, Ecr, Google, Observation, Observe, Proxies, Settings, Trust};

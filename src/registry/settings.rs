@@ -152,6 +152,10 @@ pub struct Aws {
     pub sts_endpoint: Option<String>,
     /// Base URL instead of `http://169.254.169.254` (`AWS_EC2_METADATA_SERVICE_ENDPOINT`).
     pub metadata_endpoint: Option<String>,
+    /// Where a container's agent hands out keys (`AWS_CONTAINER_CREDENTIALS_FULL_URI`): EKS Pod Identity.
+    pub container_credentials_uri: Option<String>,
+    /// The file with what the agent wants to see (`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`).
+    pub container_token_file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Aws {
@@ -176,7 +180,7 @@ pub struct Google {
 }
 
 /// Microsoft's registries: the cluster's service principal, or the pod's workload identity.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Azure {
     /// File with the service principal instead of `/etc/kubernetes/azure.json`.
     pub config: Option<PathBuf>,
@@ -190,6 +194,20 @@ pub struct Azure {
     pub authority: Option<String>,
     /// Base URL of the registry's token exchange instead of `https://HOST`.
     pub exchange_endpoint: Option<String>,
+    /// `AZURE_CLIENT_SECRET`.
+    pub client_secret: Option<String>,
+    /// Base URL instead of `http://169.254.169.254`, where machines have identities of their own.
+    pub metadata_endpoint: Option<String>,
+}
+
+impl std::fmt::Debug for Azure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Azure")
+            .field("client_id", &self.client_id)
+            .field("tenant_id", &self.tenant_id)
+            .field("secret", &self.client_secret.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Something whose duration or count is measured (fluxd-v1 §9).

@@ -84,6 +84,8 @@ fn aws(env: &Environment) -> Aws {
         ecr_endpoint: text("AWS_ENDPOINT_URL_ECR").or_else(|| text("AWS_ENDPOINT_URL")),
         sts_endpoint: text("AWS_ENDPOINT_URL_STS").or_else(|| text("AWS_ENDPOINT_URL")),
         metadata_endpoint: text("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+        container_credentials_uri: text("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+        container_token_file: env.var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").map(PathBuf::from),
     }
 }
 
@@ -96,6 +98,8 @@ fn azure(env: &Environment) -> Azure {
         federated_token_file: env.var("AZURE_FEDERATED_TOKEN_FILE").map(PathBuf::from),
         authority: text("AZURE_AUTHORITY_HOST"),
         exchange_endpoint: None,
+        client_secret: text("AZURE_CLIENT_SECRET"),
+        metadata_endpoint: None,
     }
 }
 

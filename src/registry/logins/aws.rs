@@ -1,17 +1,18 @@
-//! Who we are to AWS: keys from the environment, a web identity (IRSA) exchanged at STS, or the machine's role (IMDSv2).
+//! Who we are to AWS: keys from the environment, a web identity (IRSA) exchanged at STS, keys of the container's agent (EKS Pod
+//! Identity), or the machine's role (IMDSv2).
 
 use std::path::Path;
 use std::time::Duration;
 
 use http::{HeaderName, Method, header};
 use jiff::Timestamp;
-use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::super::wire::{Asked, Http};
 use super::super::{Aws, Error};
 use super::failed;
+use super::said::{element, refusal};
 use super::sign::AwsKeys;
 
 const METADATA: &str = "http://169.254.169.254";
@@ -21,6 +22,7 @@ const TOKEN_TTL: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token-
 const EARLY: Duration = Duration::from_secs(300);
 /// What errors call the place that keys are for.
 const FOR: &str = "AWS";
+const EC2: &str = "EC2's metadata";
 
 pub(super) struct Identity {
     aws: Aws,
@@ -46,7 +48,10 @@ impl Identity {
         }
         let fetched = match (&self.aws.web_identity_token_file, &self.aws.role_arn) {
             (Some(file), Some(role)) => self.web_identity(http, region, file, role).await?,
-            _ => self.machine(http).await?,
+            _ => match &self.aws.container_credentials_uri {
+                Some(uri) => self.container(http, uri).await?,
+                None => self.machine(http).await?,
+            },
         };
         *temporary = Some(fetched.clone());
         Ok(fetched.0)
@@ -77,20 +82,28 @@ impl Identity {
         let role = self.metadata(http, &token, ROLES).await?;
         let role = role.lines().next().unwrap_or_default();
         let answer = self.metadata(http, &token, &format!("{ROLES}{role}")).await?;
-        #[derive(Deserialize)]
-        struct Fields(std::collections::HashMap<String, serde_json::Value>);
-        let fields: Fields = serde_json::from_str(&answer).map_err(|_| failed(FOR, "expected JSON with keys"))?;
-        keys(|name| fields.0.get(name)?.as_str().map(str::to_owned), "Token")
-            .ok_or_else(|| failed(FOR, "the machine's role holds no keys"))
+        keys_of_json(&answer).ok_or_else(|| failed(FOR, "the machine's role holds no keys"))
+    }
+
+    /// Keys of the agent that looks after this container. It is near, so no proxy stands between; it is asked without TLS.
+    async fn container(&self, http: &Http, uri: &str) -> Result<(AwsKeys, Timestamp), Error> {
+        let mut asked = Asked::metadata(url(uri)?);
+        if let Some(file) = &self.aws.container_token_file {
+            let token = tokio::fs::read_to_string(file).await;
+            let token = token.map_err(|e| failed(FOR, format!("reading the container's token {}: {e}", file.display())))?;
+            asked = asked.header(header::AUTHORIZATION, token.trim());
+        }
+        let answer = text(http, "the container's agent", asked).await?;
+        keys_of_json(&answer).ok_or_else(|| failed(FOR, "the container's agent answered without keys"))
     }
 
     async fn metadata_token(&self, http: &Http) -> Result<String, Error> {
         let asked = Asked { method: Method::PUT, ..Asked::metadata(self.metadata_url("/latest/api/token")?) };
-        text(http, asked.header(TOKEN_TTL, "300")).await
+        text(http, EC2, asked.header(TOKEN_TTL, "300")).await
     }
 
     async fn metadata(&self, http: &Http, token: &str, path: &str) -> Result<String, Error> {
-        text(http, Asked::metadata(self.metadata_url(path)?).header(TOKEN_HEADER, token)).await
+        text(http, EC2, Asked::metadata(self.metadata_url(path)?).header(TOKEN_HEADER, token)).await
     }
 
     fn metadata_url(&self, path: &str) -> Result<Url, Error> {
@@ -110,8 +123,7 @@ pub(super) struct Role<'a> {
 
 /// Exchanges a web identity at STS for keys, and until when they are good.
 pub(super) async fn assume(http: &Http, aws: &Aws, role: &Role<'_>) -> Result<(AwsKeys, Timestamp), Error> {
-    let tail = if role.region.starts_with("cn-") { ".cn" } else { "" };
-    let own = || format!("https://sts.{}.amazonaws.com{tail}", role.region);
+    let own = || format!("https://sts.{}.{}", role.region, domain(role.region));
     let base = aws.sts_endpoint.clone().unwrap_or_else(own);
     let url = url(&format!("{}/", base.trim_end_matches('/')))?;
     let body = url::form_urlencoded::Serializer::new(String::new())
@@ -124,20 +136,34 @@ pub(super) async fn assume(http: &Http, aws: &Aws, role: &Role<'_>) -> Result<(A
     let asked = Asked { method: Method::POST, body: Some(body.into_bytes()), ..Asked::get(url, 1 << 20) };
     let reply = http.send(asked.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")).await?;
     if !reply.status.is_success() {
-        return Err(failed(FOR, format!("STS answered with HTTP status {}", reply.status.as_u16())));
+        let said = refusal(reply.status.as_u16(), &reply.body, &[role.token]);
+        return Err(failed(FOR, format!("STS answered with {said}")));
     }
     let text = String::from_utf8_lossy(&reply.body);
     keys(|name| element(&text, name), "SessionToken").ok_or_else(|| failed(FOR, "STS's answer holds no keys"))
+}
+
+/// The domain of a region's services: each of AWS's partitions has its own.
+pub(super) fn domain(region: &str) -> &'static str {
+    let partitions = [
+        ("cn-", "amazonaws.com.cn"),
+        ("eusc-", "amazonaws.eu"),
+        ("us-iso-", "c2s.ic.gov"),
+        ("us-isob-", "sc2s.sgov.gov"),
+        ("us-isof-", "csp.hci.ic.gov"),
+        ("eu-isoe-", "cloud.adc-e.uk"),
+    ];
+    partitions.iter().find(|(start, _)| region.starts_with(start)).map_or("amazonaws.com", |(_, domain)| domain)
 }
 
 fn url(text: &str) -> Result<Url, Error> {
     text.parse().map_err(|_| failed(FOR, "an address of AWS cannot be read"))
 }
 
-async fn text(http: &Http, asked: Asked) -> Result<String, Error> {
+async fn text(http: &Http, who: &str, asked: Asked) -> Result<String, Error> {
     let reply = http.send(asked).await?;
     if !reply.status.is_success() {
-        return Err(failed(FOR, format!("EC2's metadata answered with HTTP status {}", reply.status.as_u16())));
+        return Err(failed(FOR, format!("{who} answered with HTTP status {}", reply.status.as_u16())));
     }
     Ok(String::from_utf8_lossy(&reply.body).trim().to_owned())
 }
@@ -149,9 +175,7 @@ fn keys(field: impl Fn(&str) -> Option<String>, session: &str) -> Option<(AwsKey
     Some((keys, until - EARLY))
 }
 
-/// The text of an XML element that occurs once and holds nothing but text.
-fn element(xml: &str, name: &str) -> Option<String> {
-    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
-    let (text, _) = rest.split_once(&format!("</{name}>"))?;
-    Some(text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&"))
+fn keys_of_json(text: &str) -> Option<(AwsKeys, Timestamp)> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    keys(|name| fields.get(name)?.as_str().map(str::to_owned), "Token")
 }

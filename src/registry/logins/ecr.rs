@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::super::wire::{Asked, Http};
 use super::super::{Credentials, Ecr, Error, Login, Settings};
+use super::said::refusal;
 use super::sign::{AwsKeys, AwsScope, sign};
 use super::{aws, failed, only};
 
@@ -24,6 +25,7 @@ const LONGEST: Duration = Duration::from_secs(12 * 3600);
 /// Bytes of an answer with tokens.
 const LIMIT: usize = 4 << 20;
 const TARGET: &str = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken";
+const PUBLIC_TARGET: &str = "SpencerFrontendService.GetAuthorizationToken";
 
 pub(super) struct Tokens {
     settings: Arc<Settings>,
@@ -203,51 +205,89 @@ async fn post(http: &Http, host: &str, api: &Api<'_>, body: String, keys: &AwsKe
     let scope = AwsScope { region: api.region, service: api.service, at: Timestamp::now() };
     let reply = http.send(sign(asked, keys, &scope)).await?;
     if !reply.status.is_success() {
-        return Err(failed(host, format!("ECR answered with HTTP status {}", reply.status.as_u16())));
+        return Err(failed(host, format!("ECR answered with {}", refusal(reply.status.as_u16(), &reply.body, &[]))));
     }
     Ok(reply.body)
 }
 
+/// The hosts of the public registry.
+const PUBLIC: [&str; 2] = ["public.ecr.aws", "ecr-public.aws.com"];
+/// What private registries' hosts end in, by partition and protocol.
+const DOMAINS: [&str; 9] = [
+    "amazonaws.com",
+    "amazonaws.com.cn",
+    "amazonaws.eu",
+    "on.aws",
+    "on.amazonwebservices.com.cn",
+    "sc2s.sgov.gov",
+    "c2s.ic.gov",
+    "cloud.adc-e.uk",
+    "csp.hci.ic.gov",
+];
+
 /// The region of a host of ECR, private or public; `None` for other hosts. Unlike scans, listings also know the forms for
 /// federal use and for IPv6 (resourceset §8.4).
 pub(super) fn region_of(host: &str) -> Option<&str> {
-    if host == "public.ecr.aws" {
+    if PUBLIC.contains(&host) {
         return Some("us-east-1");
     }
     let (account, rest) = host.split_once('.')?;
     let rest = rest.strip_prefix("dkr.").or_else(|| rest.strip_prefix("dkr-"))?;
     let rest = rest.strip_prefix("ecr-fips.").or_else(|| rest.strip_prefix("ecr."))?;
     let (region, domain) = rest.split_once('.')?;
-    let known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn" | "on.aws" | "on.amazonwebservices.com.cn")
-        || matches!(domain, "sc2s.sgov.gov" | "c2s.ic.gov" | "cloud.adc-e.uk" | "csp.hci.ic.gov");
-    (known && !account.is_empty() && account.bytes().all(|b| b.is_ascii_digit()) && !region.is_empty())
-        .then_some(region)
+    let plain = (1..=100).contains(&region.len()) && region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let ours = account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit());
+    (ours && plain && DOMAINS.contains(&domain)).then_some(region)
 }
 
-/// A login for a host of ECR, by keys.
-pub(super) async fn login(http: &Http, host: &str, aws: &super::super::Aws, keys: &AwsKeys) -> Result<Login, Error> {
+/// A login for a host of ECR, by keys, and how long it is good for.
+pub(super) async fn login(
+    http: &Http,
+    host: &str,
+    settings: &super::super::Aws,
+    keys: &AwsKeys,
+) -> Result<(Login, Duration), Error> {
     let Some(region) = region_of(host) else { return Err(failed(host, "no registry of AWS")) };
-    let public = host == "public.ecr.aws";
-    let tail = if host.ends_with(".cn") { ".cn" } else { "" };
-    let own = match public {
-        true => "https://api.ecr-public.us-east-1.amazonaws.com".to_owned(),
-        false => format!("https://api.ecr.{region}.amazonaws.com{tail}"),
-    };
-    let base = aws.ecr_endpoint.clone().unwrap_or(own);
-    let (service, target) =
-        if public { ("ecr-public", "SpencerFrontendService.GetAuthorizationToken") } else { ("ecr", TARGET) };
-    let body = post(http, host, &Api { base: &base, region, service, target }, "{}".to_owned(), keys).await?;
+    let public = PUBLIC.contains(&host);
+    let name = if public { "ecr-public" } else { "ecr" };
+    let own = || format!("https://api.{name}.{region}.{}", aws::domain(region));
+    let base = settings.ecr_endpoint.clone().unwrap_or_else(own);
+    let target = if public { PUBLIC_TARGET } else { TARGET };
+    let body = post(http, host, &Api { base: &base, region, service: name, target }, "{}".to_owned(), keys).await?;
     let answer: serde_json::Value =
         serde_json::from_slice(&body).map_err(|_| failed(host, "expected JSON with a token from ECR"))?;
+    // the public registry is one, private ones are a list
     let data = &answer["authorizationData"];
-    let entry = if public { data } else { &data[0] };
-    let text = entry["authorizationToken"].as_str().and_then(|token| STANDARD.decode(token).ok());
-    let text = text.and_then(|text| String::from_utf8(text).ok());
-    let (user, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
-    if password.is_empty() {
-        return Err(failed(host, "ECR's token is not of the form USER:PASSWORD"));
+    let entry: Entry = Deserialize::deserialize(if public { data } else { &data[0] })
+        .map_err(|_| failed(host, "expected a token in ECR's answer"))?;
+    let (user, password) =
+        entry.user_and_password().ok_or_else(|| failed(host, "ECR's token is not of the form USER:PASSWORD"))?;
+    let now = Timestamp::now();
+    let until = entry.until().map_or(now + LONGEST, |until| until.min(now + LONGEST)) - EARLY;
+    let valid = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+    Ok((Login::new(user, password, "AWS workload identity"), valid))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    authorization_token: String,
+    #[serde(default)]
+    proxy_endpoint: String,
+    expires_at: Option<f64>,
+}
+
+impl Entry {
+    fn user_and_password(&self) -> Option<(String, String)> {
+        let text = String::from_utf8(STANDARD.decode(&self.authorization_token).ok()?).ok()?;
+        let (user, password) = text.split_once(':')?;
+        (!password.is_empty()).then(|| (user.to_owned(), password.to_owned()))
     }
-    Ok(Login::new(user, password, "AWS workload identity"))
+
+    fn until(&self) -> Option<Timestamp> {
+        #[allow(clippy::cast_possible_truncation, reason = "a time in seconds; out of range it saturates")]
+        self.expires_at.and_then(|at| Timestamp::from_second(at as i64).ok())
+    }
 }
 
 fn read(body: &[u8]) -> Result<(Credentials, Timestamp), String> {
@@ -257,25 +297,15 @@ fn read(body: &[u8]) -> Result<(Credentials, Timestamp), String> {
         #[serde(default)]
         authorization_data: Vec<Entry>,
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Entry {
-        authorization_token: String,
-        proxy_endpoint: String,
-        expires_at: Option<f64>,
-    }
     let answer: Answer = serde_json::from_slice(body).map_err(|_| "expected JSON with tokens from ECR".to_owned())?;
     let now = Timestamp::now();
     let (mut logins, mut until) = (Credentials::default(), now + LONGEST);
     for entry in answer.authorization_data {
-        let decoded = STANDARD.decode(&entry.authorization_token).ok().and_then(|text| String::from_utf8(text).ok());
-        let Some((user, password)) = decoded.as_deref().and_then(|text| text.split_once(':')) else {
+        let Some((user, password)) = entry.user_and_password() else {
             return Err("ECR's token is not of the form USER:PASSWORD".to_owned());
         };
         logins.insert(&entry.proxy_endpoint, Login::new(user, password, "AWS API"));
-        #[allow(clippy::cast_possible_truncation, reason = "a time in seconds; out of range it saturates")]
-        let ends = entry.expires_at.and_then(|at| Timestamp::from_second(at as i64).ok());
-        until = ends.map_or(until, |ends| until.min(ends));
+        until = entry.until().map_or(until, |ends| until.min(ends));
     }
     Ok((logins, until - EARLY))
 }
@@ -297,6 +327,25 @@ mod tests {
             ("quay.io", None),
         ] {
             assert_eq!(parse(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn regions_are_read_from_hosts_of_all_partitions_and_forms() {
+        for (host, want) in [
+            ("123456789012.dkr.ecr.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("123456789012.dkr.ecr-fips.us-gov-west-1.amazonaws.com", Some("us-gov-west-1")),
+            ("123456789012.dkr-ecr.eu-west-1.on.aws", Some("eu-west-1")),
+            ("123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn", Some("cn-north-1")),
+            ("public.ecr.aws", Some("us-east-1")),
+            ("1234.dkr.ecr.eu-west-1.amazonaws.com", None),
+            ("123456789012.dkr.ecr.eu-west-1.amazonaws.com.evil.org", None),
+            ("123456789012.dkr.ecr.eu_west.amazonaws.com", None),
+            ("123456789012.ecr.eu-west-1.amazonaws.com", None),
+            ("evil-public.ecr.aws", None),
+            ("ghcr.io", None),
+        ] {
+            assert_eq!(region_of(host), want, "{host}");
         }
     }
 

@@ -11,7 +11,7 @@ use super::super::wire::{Asked, Http};
 use super::super::{Credentials, Error, Google, Login};
 use super::{failed, only};
 
-const METADATA: &str = "http://metadata.google.internal";
+pub(super) const METADATA: &str = "http://metadata.google.internal";
 const PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 /// The user that goes with a token.
 pub(super) const USER: &str = "oauth2accesstoken";
@@ -30,12 +30,11 @@ struct State {
     embargo: Option<Instant>,
 }
 
-/// Whether a host is one of Google's registries.
+/// Whether a host is one of Google's registries, or of those that others run with Google's software.
 pub(super) fn is_host(host: &str) -> bool {
-    host == "gcr.io"
-        || host.ends_with(".gcr.io")
-        || host.ends_with("-docker.pkg.dev")
-        || host == "docker.s3nsregistry.fr"
+    let named = |end: &str| host.len() > end.len() && host.ends_with(end);
+    matches!(host, "gcr.io" | "docker.s3nsregistry.fr")
+        || [".gcr.io", "-docker.pkg.dev", "-docker.s3nsregistry.fr"].into_iter().any(named)
 }
 
 impl Tokens {
@@ -94,6 +93,9 @@ mod tests {
             ("gcr.io", true),
             ("eu.gcr.io", true),
             ("europe-west1-docker.pkg.dev", true),
+            ("docker.s3nsregistry.fr", true),
+            ("-docker.pkg.dev", false),
+            (".gcr.io", false),
             ("gcr.io.example.org", false),
             ("evilgcr.io", false),
             ("k8s.gcr.io:443", false),

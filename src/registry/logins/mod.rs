@@ -1,17 +1,21 @@
 //! Which login a repository is asked with: the workloads' own, else the cloud's whose registry it is, else the docker
 //! configuration's (fluxd-v1 §7.5).
 
+mod account;
 mod aws;
 mod azure;
 mod clouds;
 mod docker;
 mod ecr;
+mod federation;
 mod google;
+mod said;
 mod sign;
 
 use std::sync::Arc;
 
-pub use clouds::{Account, Clouds, Oidc};
+pub use account::{Account, Oidc};
+pub use clouds::{Cloud, Clouds};
 pub use sign::{AwsKeys, AwsRequest, AwsScope};
 
 use super::wire::{Http, Wire};

@@ -139,4 +139,23 @@ mod tests {
              SignedHeaders=host;x-amz-date, Signature=5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
         );
     }
+
+    #[test]
+    fn gits_login_is_signed_as_by_awss_own_helper() {
+        // the signature was calculated apart, by the steps of that helper
+        let keys = AwsKeys {
+            access: "AKIDEXAMPLE".to_owned(),
+            secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
+            session: None,
+        };
+        let at = "2015-08-30T12:36:00Z".parse().unwrap();
+        let scope = AwsScope { region: "us-east-1", service: "codecommit", at };
+        let url = "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/shop".parse().unwrap();
+        let (user, password) = keys.git_login(&url, &scope);
+        assert_eq!(user, "AKIDEXAMPLE");
+        let signature = "e4d2c7e36a5c6ea35cdd152e39992f28a2443bac0a578bc80eef571fb2a46e9c";
+        assert_eq!(password, format!("20150830T123600Z{signature}"));
+        let temporary = AwsKeys { session: Some("token".to_owned()), ..keys };
+        assert_eq!(temporary.git_login(&url, &scope), ("AKIDEXAMPLE%token".to_owned(), password));
+    }
 }
