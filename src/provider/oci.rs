@@ -103,9 +103,15 @@ async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Cre
     let account = request.account.as_ref();
     let mut credentials = Credentials::default();
     match request.kind {
-        ProviderType::ACRArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Azure, host, account).await?),
-        ProviderType::ECRArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Aws, host, account).await?),
-        ProviderType::GARArtifactTag => credentials.insert(host, inner.registry_login(Cloud::Google, host, account).await?),
+        ProviderType::ACRArtifactTag => {
+            credentials.insert(host, inner.registry_login(Cloud::Azure, host, account).await?)
+        }
+        ProviderType::ECRArtifactTag => {
+            credentials.insert(host, inner.registry_login(Cloud::Aws, host, account).await?)
+        }
+        ProviderType::GARArtifactTag => {
+            credentials.insert(host, inner.registry_login(Cloud::Google, host, account).await?)
+        }
         _ => {
             if let Some(path) = &inner.settings.docker_config
                 && let Ok(config) = tokio::fs::read(path).await

@@ -123,7 +123,9 @@ fn is_role(text: &str) -> bool {
 }
 
 fn is_id(text: &str) -> bool {
-    text.len() <= 200 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.') && !text.contains("..")
+    text.len() <= 200
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+        && !text.contains("..")
 }
 
 fn is_google_account(text: &str) -> bool {
@@ -137,7 +139,8 @@ fn is_google_provider(text: &str) -> bool {
         return false;
     };
     let fixed = [projects, locations, global, pools, providers];
-    let named = |name: &str| (1..=100).contains(&name.len()) && name.bytes().all(|b| is_word(b) || b == b'-' || b == b'.');
+    let named =
+        |name: &str| (1..=100).contains(&name.len()) && name.bytes().all(|b| is_word(b) || b == b'-' || b == b'.');
     fixed == ["projects", "locations", "global", "workloadIdentityPools", "providers"]
         && is_number(number)
         && named(pool)
@@ -200,11 +203,15 @@ mod tests {
         let begun = "failed to get provider identity from service account 'apps/flux' annotations: ";
         assert_eq!(
             account(&[]).role().unwrap_err().to_string(),
-            format!("{begun}invalid eks.amazonaws.com/role-arn annotation: ''. must match arn:aws:iam::ACCOUNT:role/NAME")
+            format!(
+                "{begun}invalid eks.amazonaws.com/role-arn annotation: ''. must match arn:aws:iam::ACCOUNT:role/NAME"
+            )
         );
         assert_eq!(
             account(&[(TENANT, "t")]).tenant_and_client().unwrap_err().to_string(),
-            format!("{begun}azure client ID is not set in the service account annotation azure.workload.identity/client-id")
+            format!(
+                "{begun}azure client ID is not set in the service account annotation azure.workload.identity/client-id"
+            )
         );
         assert!(account(&[]).google_account().unwrap().is_none());
     }

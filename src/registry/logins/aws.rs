@@ -90,7 +90,8 @@ impl Identity {
         let mut asked = Asked::metadata(url(uri)?);
         if let Some(file) = &self.aws.container_token_file {
             let token = tokio::fs::read_to_string(file).await;
-            let token = token.map_err(|e| failed(FOR, format!("reading the container's token {}: {e}", file.display())))?;
+            let token =
+                token.map_err(|e| failed(FOR, format!("reading the container's token {}: {e}", file.display())))?;
             asked = asked.header(header::AUTHORIZATION, token.trim());
         }
         let answer = text(http, "the container's agent", asked).await?;

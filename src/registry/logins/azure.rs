@@ -39,7 +39,9 @@ pub(super) struct Tokens {
 
 /// Whether a host is one of Microsoft's registries.
 pub(super) fn is_host(host: &str) -> bool {
-    [".azurecr.io", ".azurecr.cn", ".azurecr.de", ".azurecr.us"].iter().any(|end| host.len() > end.len() && host.ends_with(end))
+    [".azurecr.io", ".azurecr.cn", ".azurecr.de", ".azurecr.us"]
+        .iter()
+        .any(|end| host.len() > end.len() && host.ends_with(end))
 }
 
 impl Tokens {
@@ -167,7 +169,8 @@ pub(super) async fn machine_token(http: &Http, settings: &Azure, scope: &str) ->
 
 fn access(answer: Answer, host: &str, service: &str) -> Result<(String, Duration), Error> {
     let valid = Duration::from_secs(answer.valid().min(LONGEST));
-    let access = answer.access_token.ok_or_else(|| failed(host, format!("{service}'s answer holds no access token")))?;
+    let access =
+        answer.access_token.ok_or_else(|| failed(host, format!("{service}'s answer holds no access token")))?;
     Ok((access, valid))
 }
 

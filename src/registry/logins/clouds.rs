@@ -117,7 +117,8 @@ impl Clouds {
             (Some(secret), _) => Proof::Secret(secret),
             (None, Some(file)) => {
                 let read = tokio::fs::read_to_string(file).await;
-                let failed = |e| Error::Identity(format!("reading the workload identity's token {}: {e}", file.display()));
+                let failed =
+                    |e| Error::Identity(format!("reading the workload identity's token {}: {e}", file.display()));
                 assertion = read.map_err(failed)?;
                 Proof::Assertion(assertion.trim())
             }
@@ -143,12 +144,7 @@ impl Clouds {
     ///
     /// # Errors
     /// When the host is none of the cloud's, or no login can be had.
-    pub async fn login(
-        &self,
-        cloud: Cloud,
-        host: &str,
-        account: Option<&Account>,
-    ) -> Result<(Login, Duration), Error> {
+    pub async fn login(&self, cloud: Cloud, host: &str, account: Option<&Account>) -> Result<(Login, Duration), Error> {
         let access = |e: Error| Error::Identity(format!("failed to get access token for artifact registry: {e}"));
         let made = |e: Error| Error::Identity(format!("failed to create artifact registry credentials: {e}"));
         match cloud {
