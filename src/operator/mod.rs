@@ -9,6 +9,7 @@
 //! - when it is asked to stop, the objects under way are finished and nothing new is begun.
 
 mod component;
+mod composite;
 mod contention;
 pub mod controller;
 mod handle;
@@ -25,6 +26,7 @@ pub use crate::cluster::{ConnectError, OnRequest, client};
 pub use crate::engine::{Budget, CacheError, Drift, Gc, Identity, Settings, Validation};
 pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
 pub use component::{Component, Context, Desired, Error, Trigger};
+pub use composite::{Composite, CompositeHandle, CompositeOperator, CompositeSettings, CompositeStatus};
 pub use handle::Handle;
 pub use preview::Preview;
 pub use reviews::Person;

@@ -56,6 +56,17 @@ pub struct Dependency {
     pub name: String,
 }
 
+impl std::fmt::Display for Dependency {
+    /// Writes `version/Kind/namespace/name` with the group in front, without the namespace for cluster scope.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/", self.gvk.api_version(), self.gvk.kind)?;
+        match self.namespace.as_str() {
+            "" => f.write_str(&self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
 /// One pass over one object.
 pub struct Pass<K> {
     pub(super) shared: Arc<Shared<K>>,
