@@ -7,7 +7,6 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{CustomResourceExt as _, ResourceExt as _};
 use serde_json::{Value, json};
 
-
 use crate::rig::{ControlPlane, Verdict, Webhook, eventually_async};
 
 #[path = "../../../examples/website.rs"]
@@ -138,7 +137,10 @@ async fn a_website_waits_for_its_pictures_and_is_woken_by_them() {
     let _operator = world.operate().await;
     world.create("a", WebsiteSpec { pictures: Some("pics".into()), ..page("<p>one</p>") }).await;
     let message = world.is("a", "False", "DependencyNotReady").await;
-    assert!(message.starts_with(&format!("dependency v1/ConfigMap/{}/pics cannot be found", world.namespace)), "{message}");
+    assert!(
+        message.starts_with(&format!("dependency v1/ConfigMap/{}/pics cannot be found", world.namespace)),
+        "{message}"
+    );
     assert!(world.live("deployment", "a").is_none(), "nothing is applied before");
     world.plane.kubectl(&["-n", &world.namespace, "create", "configmap", "pics"]);
     world.is("a", "True", "ReconciliationSucceeded").await;
@@ -164,12 +166,12 @@ async fn a_website_that_cannot_be_is_stalled_until_it_is_changed() {
 async fn an_operator_killed_midway_has_written_down_what_it_was_about_to_apply() {
     let world = World::new().await;
     let webhook = Webhook::start(world.plane, &world.namespace);
-    webhook.rule(|operation, name| if (operation, name) == ("CREATE", "a") { Verdict::Hold } else { Verdict::Allow });
+    webhook.set(|operation, name| if (operation, name) == ("CREATE", "a") { Verdict::Hold } else { Verdict::Allow });
     let first = world.operate().await;
     world.create("a", page("<p>one</p>")).await;
-    webhook.waiting_for("a");
+    webhook.wait_until_held(1);
     drop(first);
-    webhook.rule(|_, _| Verdict::Allow);
+    webhook.set(|_, _| Verdict::Allow);
     assert_eq!(world.inventory("a").await.len(), 3, "the inventory was there before the first object");
     let second = world.operate().await;
     world.is("a", "True", "ReconciliationSucceeded").await;
