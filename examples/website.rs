@@ -94,5 +94,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (stop, signal) = (Stop::new(), tokio::signal::ctrl_c());
     let interrupted = async { signal.await.map(|()| stop.stop()) };
     let (ended, heard) = tokio::join!(operator.run(stop.clone()), interrupted);
-    Ok(ended.map_err(Box::from).and(heard.map_err(Box::from))?)
+    heard?;
+    Ok(ended?)
 }
