@@ -7,8 +7,8 @@ use crate::process;
 use crate::raw::{Raw, config_map, config_map_path};
 use crate::registry;
 use crate::release;
-use crate::sets;
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually};
+use crate::sets;
 
 /// A case: measures and adds its rows.
 type Case = fn(&Bench, &mut Figures);

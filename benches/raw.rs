@@ -80,7 +80,8 @@ impl Raw {
         let failed = futures::stream::iter(bodies)
             .map(|(path, body)| async move {
                 let url = format!("{}{path}?fieldManager=raw&force=true&dryRun=All", self.base);
-                let dry = self.http.patch(url).header("content-type", "application/apply-patch+yaml").body(body.clone());
+                let dry =
+                    self.http.patch(url).header("content-type", "application/apply-patch+yaml").body(body.clone());
                 (self.send(dry).await.0, self.apply(&path, body).await)
             })
             .buffer_unordered(IN_FLIGHT)

@@ -181,7 +181,14 @@ pub fn inputs_500(bench: &Bench, figures: &mut Figures) {
     let took = scene.wait_until_ready(&["all".to_owned()])["all"] - start;
     let peer_text = format!("dry run and apply of each {}", text(peer));
     let (cost, _) = meter.take();
-    figures.row("ResourceSet, 500 inputs × 4, first", &text(took), &peer_text, &percent(peer, took), "at least 80 %", cost);
+    figures.row(
+        "ResourceSet, 500 inputs × 4, first",
+        &text(took),
+        &peer_text,
+        &percent(peer, took),
+        "at least 80 %",
+        cost,
+    );
 
     let list = list_time(bench, &scene.namespace);
     scene.reconcile("all", "warm");
@@ -189,7 +196,8 @@ pub fn inputs_500(bench: &Bench, figures: &mut Figures) {
     let mut times: Vec<Duration> = (0..10).map(|n| scene.reconcile("all", &format!("t{n}"))).collect();
     times.sort();
     let (cost, patches) = meter.take();
-    let ratio = format!("{:.1} × one LIST, {:.1} patches a pass", times[5].as_secs_f64() / list.as_secs_f64(), patches / 10.0);
+    let ratio =
+        format!("{:.1} × one LIST, {:.1} patches a pass", times[5].as_secs_f64() / list.as_secs_f64(), patches / 10.0);
     let mark = "no write to an object, under 5 × one LIST";
     figures.row("the same, without a change", &text(times[5]), &format!("LIST {}", text(list)), &ratio, mark, cost);
 }
@@ -240,7 +248,8 @@ pub fn inputs_10000(bench: &Bench, figures: &mut Figures) {
     let start = Instant::now();
     let controllers = controllers.kill().start();
     scene.reconcile("all", "again");
-    let cost = Cost { cpu: process::cpu(controllers.pid()), peak_mib: process::peak_mib(controllers.pid()), requests: 0.0 };
+    let cost =
+        Cost { cpu: process::cpu(controllers.pid()), peak_mib: process::peak_mib(controllers.pid()), requests: 0.0 };
     figures.row("restart, all 10,000 rendered anew", &text(start.elapsed()), "-", "-", "under 10 s", cost);
 }
 
@@ -278,7 +287,8 @@ pub fn sets_unhealthy(bench: &Bench, figures: &mut Figures) {
             scene.apply(&set(&scene.namespace, name, spec(name, value)));
         }
         let ready = scene.wait_until_ready(&names);
-        let mut times: Vec<Duration> = names.iter().map(|name| ready[name].saturating_duration_since(begun[name])).collect();
+        let mut times: Vec<Duration> =
+            names.iter().map(|name| ready[name].saturating_duration_since(begun[name])).collect();
         times.sort();
         times[times.len() * 99 / 100]
     };
@@ -298,7 +308,14 @@ pub fn sets_unhealthy(bench: &Bench, figures: &mut Figures) {
     let ratio = format!("{:.2} ×", with.as_secs_f64() / without.as_secs_f64());
     let mut meter = Meter::new(&controllers);
     let (cost, _) = meter.take();
-    figures.row("117 healthy sets beside 11 that never are, p99", &text(with), &format!("without them {}", text(without)), &ratio, "within 1.2 ×", cost);
+    figures.row(
+        "117 healthy sets beside 11 that never are, p99",
+        &text(with),
+        &format!("without them {}", text(without)),
+        &ratio,
+        "within 1.2 ×",
+        cost,
+    );
 }
 
 /// 100 passes over objects that defaulting, controllers and status writers change all the time.
@@ -336,5 +353,12 @@ pub fn sets_quiet(bench: &Bench, figures: &mut Figures) {
     let (cost, patches) = meter.take();
     let whole: Duration = times.iter().sum();
     let ratio = format!("{:.2} patches a pass, all of the set's own status", patches / 100.0);
-    figures.row("100 passes over 12 kinds that others write to", &text(whole / 100), "-", &ratio, "no write to an object", cost);
+    figures.row(
+        "100 passes over 12 kinds that others write to",
+        &text(whole / 100),
+        "-",
+        &ratio,
+        "no write to an object",
+        cost,
+    );
 }

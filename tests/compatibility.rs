@@ -134,7 +134,8 @@ fn fields(schema: &serde_json::Value, path: &str, into: &mut Vec<String>) {
 }
 
 /// What an API machinery type has is not told field by field.
-const WELL_KNOWN: &[&str] = &["matchExpressions[].", "selector.matchExpressions", "selector.matchLabels", "conditions[]."];
+const WELL_KNOWN: &[&str] =
+    &["matchExpressions[].", "selector.matchExpressions", "selector.matchLabels", "conditions[]."];
 
 #[test]
 fn the_page_of_resource_sets_has_every_field_of_the_schemas() {

@@ -40,7 +40,8 @@ impl ControlPlane {
     #[track_caller]
     pub fn audited() -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target directory is writable");
-        let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+        let policy =
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
         std::fs::write(directory.path().join("audit-policy.yaml"), policy).expect("the directory is writable");
         Self::start_in(directory)
     }

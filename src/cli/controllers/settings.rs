@@ -117,7 +117,9 @@ fn shard(given: &str) -> Result<Option<Shard>, SettingsError> {
     let parts = given.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
     match parts {
         Some((index, of)) if index < of => Ok(Some(Shard { index, of, label: SHARD_LABEL.to_owned() })),
-        _ => Err(SettingsError(format!("--shard must be INDEX/OF with INDEX from 0 to OF-1, such as 0/3, not {given:?}"))),
+        _ => Err(SettingsError(format!(
+            "--shard must be INDEX/OF with INDEX from 0 to OF-1, such as 0/3, not {given:?}"
+        ))),
     }
 }
 
@@ -129,7 +131,13 @@ pub(super) fn alone(flags: &Given, env: &Environment) -> Result<Settings, Settin
     if let (Some(election), Some(shard)) = (&mut election, &common.shard) {
         election.name = format!("{}-{}", election.name, shard.index);
     }
-    Ok(Settings { common, health: flags.text("health-addr"), metrics: flags.text("metrics-addr"), kubeconfig, election })
+    Ok(Settings {
+        common,
+        health: flags.text("health-addr"),
+        metrics: flags.text("metrics-addr"),
+        kubeconfig,
+        election,
+    })
 }
 
 /// The log's shape and level.

@@ -196,8 +196,7 @@ impl Owned {
         let (body, _) = body::make(target, want, labels);
         let kinds = self.kinds_with(&BTreeSet::from([target.gvk.clone()]), pass.until).await?;
         let Ok(kind) = kinds.resolve(&target.gvk) else { return Ok(Some(body)) };
-        let options =
-            ApplyOptions { dry_run: true, until: pass.until, sealed: want.object.is_sealed(), whole: true };
+        let options = ApplyOptions { dry_run: true, until: pass.until, sealed: want.object.is_sealed(), whole: true };
         match pass.cluster.dry_run(kind, &target.key, &body, options).await {
             Ok(tried) => Ok(Some(tried.object)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(body)),

@@ -62,7 +62,11 @@ fn a_namespace_that_ends_fails_its_set_until_it_is_there_again() {
     let (home, target) = (plane.namespace("home"), plane.namespace("target"));
     let mut controllers = Controllers::against(plane).only(&[&home]).arg("--max-retry-delay=2s").start();
     controllers.wait_until_up();
-    let set = config_maps(&target, "apps", &["a"]).replacen(&format!("namespace: {target}"), &format!("namespace: {home}"), 1);
+    let set = config_maps(&target, "apps", &["a"]).replacen(
+        &format!("namespace: {target}"),
+        &format!("namespace: {home}"),
+        1,
+    );
     plane.apply(&set, &[]);
     wait_until_ready(plane, &home, "apps");
     let holder = format!(
@@ -74,7 +78,16 @@ fn a_namespace_that_ends_fails_its_set_until_it_is_there_again() {
     ask(plane, &home, "apps");
     let message = wait_for(plane, (&home, "apps"), "False", "ReconciliationFailed");
     assert!(message.contains("being terminated"), "{message}");
-    plane.kubectl(&["-n", &target, "patch", "configmap", "holder", "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
+    plane.kubectl(&[
+        "-n",
+        &target,
+        "patch",
+        "configmap",
+        "holder",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
     eventually("the namespace is gone", || plane.try_kubectl(&["get", "namespace", &target]).is_err().then_some(()));
     plane.kubectl(&["create", "namespace", &target]);
     wait_until_ready(plane, &home, "apps");
@@ -141,7 +154,10 @@ fn bombs_fail_alone_and_soon_and_the_process_goes_on() {
     set("loop", &template("<< range $i := until 100000 >><< range $j := until 100000 >>x<< end >><< end >>"));
     set("size", &template("<< repeat 1000000000 \"0123456789\" >>"));
     set("recursion", &template("<< define \"a\" >><< template \"a\" >><< end >><< template \"a\" >>"));
-    set("doubling", &template("<< $s := repeat 1000 \"x\" >><< range until 60 >><< $s = cat $s $s >><< end >><< $s >>"));
+    set(
+        "doubling",
+        &template("<< $s := repeat 1000 \"x\" >><< range until 60 >><< $s = cat $s $s >><< end >><< $s >>"),
+    );
     for name in ["loop", "size", "recursion", "doubling"] {
         wait_for(plane, (&namespace, name), "False", "BuildFailed");
     }

@@ -196,13 +196,21 @@ const ROWS: &[Row] = &[
     ),
     (
         "target",
-        |_, other| format!("  resources: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: intruder, namespace: {other}}}}}]\n"),
+        |_, other| {
+            format!(
+                "  resources: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: intruder, namespace: {other}}}}}]\n"
+            )
+        },
         "ReconciliationFailed",
         &["ConfigMap/", "intruder", "forbidden"],
     ),
     (
         "overwrite",
-        |_, other| format!("  resources: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: map, namespace: {other}}}, data: {{gold: mine}}}}]\n"),
+        |_, other| {
+            format!(
+                "  resources: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: map, namespace: {other}}}, data: {{gold: mine}}}}]\n"
+            )
+        },
         "ReconciliationFailed",
         &["ConfigMap/", "forbidden"],
     ),
@@ -289,7 +297,8 @@ fn audited(plane: &ControlPlane) {
         match entry["impersonatedUser"]["username"].as_str() {
             Some(user) => {
                 of_tenants += 1;
-                let known = TENANTS.iter().any(|(tenant, _)| user.starts_with(&format!("system:serviceaccount:{tenant}:")));
+                let known =
+                    TENANTS.iter().any(|(tenant, _)| user.starts_with(&format!("system:serviceaccount:{tenant}:")));
                 let home = user.split(':').nth(2).unwrap_or_default();
                 let refused = entry["responseStatus"]["code"] == 403;
                 let elsewhere = !namespace.is_empty() && namespace != home;

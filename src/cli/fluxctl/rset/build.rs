@@ -76,7 +76,8 @@ pub(super) fn takes_inputs(set: &ResourceSet) -> bool {
 }
 
 fn no_source(set: &ResourceSet) -> Problem {
-    let text = "has spec.inputsFrom, and no file gives its inputs: name one with --inputs-from or --inputs-from-provider";
+    let text =
+        "has spec.inputsFrom, and no file gives its inputs: name one with --inputs-from or --inputs-from-provider";
     Problem::Usage(format!("ResourceSet {} {text}", set.name_any()))
 }
 

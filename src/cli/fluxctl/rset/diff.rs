@@ -116,7 +116,8 @@ fn built(session: &Session<'_>, file: &str) -> Result<BTreeMap<Key, Object>, Pro
 }
 
 fn by_key(file: &str, steps: Vec<Step>) -> Result<BTreeMap<Key, Object>, Problem> {
-    let origin = |at: usize| Origin { file: file.into(), line: u32::try_from(at + 1).unwrap_or(u32::MAX), generated: true };
+    let origin =
+        |at: usize| Origin { file: file.into(), line: u32::try_from(at + 1).unwrap_or(u32::MAX), generated: true };
     let values = steps.into_iter().flat_map(|step| step.objects).enumerate();
     let objects = values.map(|(at, value)| {
         let object = Object::new(&value, origin(at)).map_err(|error| Problem::Usage(error.to_string()))?;
