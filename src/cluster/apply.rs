@@ -29,7 +29,7 @@ pub struct ApplyOptions {
 pub struct DryRun {
     /// Whether it does not exist yet.
     pub created: bool,
-    /// The object as it would be.
+    /// The object as it would be; `null` when it does not exist yet.
     pub object: Value,
 }
 
@@ -114,7 +114,8 @@ impl Cluster {
         let mut call = Call::patch(self.apply_uri(kind, key, true), APPLY_PATCH, bytes, options.until);
         call.accept = JSON;
         let answer = self.call(&call).await.map_err(|e| redacted(e, kind, body, options.sealed))?;
-        Ok(DryRun { created: answer.status == HTTP_CREATED, object: answer.parse()? })
+        let created = answer.status == HTTP_CREATED;
+        Ok(DryRun { created, object: if created { Value::Null } else { answer.parse()? } })
     }
 
     fn apply_uri(&self, kind: &KindInfo, key: &Key, dry_run: bool) -> String {

@@ -264,4 +264,38 @@ mod tests {
             assert_eq!(patch_of(&with(entries.clone())), None, "{entries}");
         }
     }
+
+    #[test]
+    fn managers_are_taken_by_name_or_beginning_and_tags_go_unless_they_are_wanted() {
+        let adoption = Adoption {
+            taken: vec![
+                super::super::Taken { prefix: true, apply: true, ..super::super::Taken::updated("kubectl") },
+                super::super::Taken::applied("kustomize-controller"),
+            ],
+            recorded: false,
+            annotations: vec!["meta.helm.sh/release-name".into()],
+            labels: vec!["k/name".into()],
+            alone: true,
+        };
+        let patch = |metadata: &Value, wanted: &Value| take_over_patch(metadata, wanted, ("us", &adoption), "v1");
+        let tags = json!({"resourceVersion": "7", "labels": {"k/name": "x"}, "annotations": {"meta.helm.sh/release-name": "x"},
+        "managedFields": [
+            entry("kubectl-edit", "Update", json!({"f:metadata": {"f:labels": {"f:k/name": {}, "f:a": {}}}})),
+            entry("kubectl", "Apply", json!({"f:data": {"f:a": {}}})),
+            entry("kustomize-controller", "Update", json!({"f:data": {"f:b": {}}})),
+            entry("helm", "Update", json!({"f:data": {"f:c": {}}})),
+        ]});
+        let got = patch(&tags, &Value::Null).unwrap();
+        let managers: Vec<_> = got[0]["value"].as_array().unwrap().iter().map(|e| e["manager"].clone()).collect();
+        assert_eq!(managers, ["kustomize-controller", "helm", "us"]);
+        let ours = json!({"f:metadata": {"f:labels": {"f:a": {}}}, "f:data": {"f:a": {}}});
+        assert_eq!(got[0]["value"][2]["fieldsV1"], ours);
+        let removed: Vec<_> = got.as_array().unwrap()[2..].iter().map(|o| o["path"].as_str().unwrap()).collect();
+        assert_eq!(removed, ["/metadata/annotations/meta.helm.sh~1release-name", "/metadata/labels/k~1name"]);
+
+        let quiet = json!({"resourceVersion": "7", "labels": {"k/name": "x"}, "managedFields": []});
+        assert_eq!(patch(&quiet, &json!({"labels": {"k/name": "x"}})), None, "what is wanted stays");
+        let alone = patch(&quiet, &Value::Null).unwrap();
+        assert_eq!(alone.as_array().unwrap().len(), 2, "{alone}");
+    }
 }

@@ -46,7 +46,7 @@ impl Reads {
         let kind = self.kind(&target.gvk).await?;
         let options = ApplyOptions { dry_run: true, until: until(), sealed: want.object.is_sealed(), whole: true };
         let after = self.cluster().dry_run(&kind, &target.key, &body, options).await.map_err(failed)?;
-        Ok(Preview { live, after: Some(after.object) })
+        Ok(Preview { live, after: Some(if after.created { body } else { after.object }) })
     }
 
     async fn kind(&self, gvk: &Gvk) -> Result<Arc<KindInfo>, Error> {

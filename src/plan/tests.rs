@@ -67,6 +67,33 @@ fn action(target: &Arc<Target>, live: Option<Live>, record: Option<Record>, forc
 }
 
 #[test]
+fn objects_of_an_owner_go_by_records_and_labels_and_by_no_policy_or_checksum() {
+    let ignored = target("ConfigMap", "a", json!({ "fluxcd.io/ignore": "true" }));
+    let fits = Live { checksum: Some([9; 16]), ..OURS };
+    let stale_checksum = Live { checksum: Some([8; 16]), ..OURS };
+    for (live, record, expected) in [
+        (None, None, Action::Apply(Why::New)),
+        (Some(OURS), Some(RECORD), Action::Keep),
+        (Some(stale_checksum), Some(RECORD), Action::Keep),
+        (Some(fits), None, Action::Apply(Why::Unrecorded)),
+        (Some(Live { take_over: true, ..OURS }), Some(RECORD), Action::Apply(Why::Drifted)),
+        (Some(Live { entry: None, ..OURS }), Some(RECORD), Action::Apply(Why::Drifted)),
+    ] {
+        let input = Input {
+            revision: "",
+            reach: Reach::Whole,
+            wanted: &[Candidate::Known(Arc::clone(&ignored))],
+            live: &|_| live,
+            record: &|_| record,
+            force: false,
+            correct_drift: true,
+            rules: Rules::OWNED,
+        };
+        assert_eq!(plan(&input).steps.remove(0).action, expected, "{live:?} {record:?}");
+    }
+}
+
+#[test]
 fn an_object_is_left_alone_only_when_it_is_what_we_applied_last() {
     let plain = target("ConfigMap", "a", json!({}));
     let stale = Record { digest: Digest([2; 32]), ..RECORD };

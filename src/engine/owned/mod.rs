@@ -95,11 +95,18 @@ impl Owned {
     /// When the API server cannot be asked.
     pub async fn kinds_with(&self, gvks: &BTreeSet<Gvk>, until: Instant) -> Result<Arc<cluster::Kinds>, RequestError> {
         let kinds = self.cluster.kinds();
-        let missing = gvks.iter().any(|gvk| kinds.resolve(gvk).is_err());
-        if missing && self.cluster.age_of_kinds().is_none_or(|age| age > ASK_AGAIN) {
-            return self.cluster.refresh_kinds(until).await;
+        if gvks.iter().any(|gvk| kinds.resolve(gvk).is_err()) {
+            return self.ask_again(until).await;
         }
         Ok(kinds)
+    }
+
+    /// The kinds as of a moment ago.
+    async fn ask_again(&self, until: Instant) -> Result<Arc<cluster::Kinds>, RequestError> {
+        if self.cluster.age_of_kinds().is_none_or(|age| age > ASK_AGAIN) {
+            return self.cluster.refresh_kinds(until).await;
+        }
+        Ok(self.cluster.kinds())
     }
 
     /// The keys that objects will have, in their order.
@@ -130,10 +137,8 @@ impl Owned {
     pub async fn plan(&self, objects: &[Arc<Object>], pass: &Pass<'_>) -> Result<Plan, RequestError> {
         let kinds = self.kinds_of(objects, pass.until).await?;
         let scopes = Scopes::new(&kinds, objects);
-        if pass.watched {
-            let until = pass.until.min(Instant::now() + FIRST_READ);
-            self.cluster.follow(&scopes.served(objects), until).await;
-        }
+        let patience = if pass.watched { FIRST_READ } else { Duration::ZERO };
+        self.cluster.follow(&scopes.served(objects), pass.until.min(Instant::now() + patience)).await;
         Ok(self.decide(&resolve::candidates(objects, &scopes, &self.settings)))
     }
 
@@ -182,6 +187,11 @@ impl Owned {
         };
         let report = apply::run(plan, frame).await;
         self.remember(&report);
+        let is_missing = |failure: &apply::Failure| failure.kind == FailureKind::UnknownKind;
+        if report.results.iter().filter_map(ObjectResult::failure).any(is_missing) {
+            // A kind that was known may be gone; the next pass has to know. That it could not be asked is for that pass to tell.
+            self.ask_again(pass.until).await.ok();
+        }
         report
     }
 
@@ -243,6 +253,7 @@ pub fn reached(report: &Report) -> BTreeMap<&Key, &ObjectResult> {
 pub fn error_of(report: &Report) -> Option<String> {
     let failures = || report.results.iter().filter_map(ObjectResult::failure);
     let first = failures().find(|failure| failure.kind != FailureKind::NotReached);
-    let unready = || report.unready.as_ref().map(unready);
+    // The wait of a stage names its objects, and no more.
+    let unready = || Some(unready(report.unready.as_ref()?).lines().next()?.to_owned());
     first.map(|f| f.message.clone()).or_else(unready).or_else(|| failures().next().map(|f| f.message.clone()))
 }

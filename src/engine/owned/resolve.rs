@@ -53,9 +53,14 @@ impl<'a> Scopes<'a> {
 /// Candidates of a plan, each key once: of twins the later one wins (errata 15).
 pub(super) fn candidates(objects: &[Arc<Object>], scopes: &Scopes<'_>, settings: &SetSettings) -> Vec<Candidate> {
     let keyed: HashMap<Key, &Arc<Object>> = objects.iter().map(|object| (scopes.key(object), object)).collect();
-    let mut all: Vec<Candidate> = keyed.into_iter().map(|(key, object)| candidate(key, object, settings)).collect();
-    all.sort_by(|a, b| order::order(&a.target().key).cmp(&order::order(&b.target().key)));
-    all
+    let place = |key: &Key| {
+        let (stage, kind, _) = order::order(key);
+        (stage, kind)
+    };
+    // Places are looked up once per object, not at every comparison.
+    let mut sorted: Vec<_> = keyed.into_iter().map(|(key, object)| (place(&key), key, object)).collect();
+    sorted.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| (a, a_key).cmp(&(b, b_key)));
+    sorted.into_iter().map(|(_, key, object)| candidate(key, object, settings)).collect()
 }
 
 fn candidate(key: Key, object: &Arc<Object>, settings: &SetSettings) -> Candidate {

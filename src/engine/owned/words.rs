@@ -37,7 +37,9 @@ pub(super) fn failed(target: &Target, kind: FailureKind, text: &str) -> Failure 
             let (kind, version) = (&target.gvk.kind, target.gvk.api_version());
             format!("{subject} dry-run failed: no matches for kind \"{kind}\" in version \"{version}\"")
         }
-        FailureKind::NotReached => format!("{subject} apply failed: {text}"),
+        FailureKind::NotReached => {
+            format!("{subject} apply failed: its turn did not come in time, or before the process had to stop")
+        }
         _ => format!("{subject} dry-run failed: {text}"),
     };
     Failure { kind, message }

@@ -7,7 +7,9 @@
 //! - within a stage nothing is written before every dry run of the stage has succeeded;
 //! - whatever may have been written stands in [`SetOutcome::inventory`], or in what [`Set::entries`] gave before;
 //! - every request of a [`Set`] carries its identity. Only the watches that all sets share, and the discovery of kinds, are
-//!   the process's own: they see objects that carry the owner labels, of which they keep metadata only.
+//!   the process's own: they see objects that carry the owner labels, of which they keep metadata only. That an object is
+//!   unchanged is known from them whatever the identity, so that an account which has lost its rights hears of it when
+//!   something changes.
 
 mod jobs;
 mod outcome;

@@ -60,7 +60,14 @@ impl Sets {
     /// Drives the shared watches until the stop. Without it, sets are applied by fresh reads each time.
     pub async fn run(&self, stop: Stop) {
         self.shared.runs.store(true, Ordering::Release);
-        stop.or(self.shared.owned.cluster().run_watches()).await;
+        let cluster = self.shared.owned.cluster();
+        // Nobody waits for single changes: the next apply looks at each of its objects.
+        let forget = async {
+            loop {
+                drop(cluster.live().changed().await);
+            }
+        };
+        stop.or(async { tokio::join!(cluster.run_watches(), forget) }).await;
         self.shared.runs.store(false, Ordering::Release);
     }
 

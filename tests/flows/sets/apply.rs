@@ -143,6 +143,7 @@ async fn unknown_fields_of_built_in_kinds_are_dropped_and_odd_labels_vanish() {
     assert_eq!(actions(&fixture.apply(&[Arc::clone(&service)]).await), [Created]);
     let labels = plane.get(&fixture.namespace, "service", "a").unwrap()["metadata"]["labels"].clone();
     assert_eq!(labels.as_object().unwrap().len(), 2, "{labels}");
+    assert_eq!(actions(&fixture.apply(std::slice::from_ref(&service)).await), [Unchanged]);
     fixture.take_requests();
     assert_eq!(actions(&fixture.apply(&[service]).await), [Unchanged]);
     assert_eq!(fixture.take_requests(), []);

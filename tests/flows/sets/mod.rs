@@ -4,6 +4,7 @@ mod adopt;
 mod apply;
 mod prune;
 mod refused;
+mod steady;
 mod wait;
 mod who;
 
