@@ -35,14 +35,19 @@ pub struct Staging {
     pub dry: bool,
 }
 
+/// Makes what is sent of an object, with warnings for the user.
+pub type Body<'a> = dyn Fn(&Target, &Wanted) -> (Value, Vec<String>) + Sync + 'a;
+/// Decides by what is sent and what is live, where that is known.
+pub type MayRecreate<'a> = dyn Fn(&Value, Option<&Value>) -> bool + Sync + 'a;
+
 /// How steps are carried out.
 #[derive(Clone, Copy)]
 pub struct Manner<'a> {
     /// Makes the body of an apply, with warnings for the user.
-    pub body: &'a (dyn Fn(&Target, &Wanted) -> (Value, Vec<String>) + Sync),
+    pub body: &'a Body<'a>,
     /// Whether an object may be deleted and created again where a field of it cannot be changed, given what is sent and
     /// what is live (where that is known).
-    pub may_recreate: &'a (dyn Fn(&Value, Option<&Value>) -> bool + Sync),
+    pub may_recreate: &'a MayRecreate<'a>,
     /// Words the API server's refusal.
     pub refused: fn(&Target, Phase, &RequestError) -> Failure,
     /// Words a failure of our own.

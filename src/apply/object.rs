@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::cluster::{
-    Applied, ApplyOptions, Cascade, Cluster, Deleted, ErrorKind, Fingerprint, KindInfo, RequestError, Uid,
+    Applied, ApplyOptions, Cascade, Cluster, Deleted, Deletion, ErrorKind, Fingerprint, KindInfo, RequestError, Uid,
 };
 use crate::plan::{Record, SkipReason, Step, Target, Wanted};
 use crate::runtime::Backoff;
@@ -225,6 +225,6 @@ impl<'a> Work<'a> {
             return cluster.delete(&self.kind, key, uid, until).await;
         }
         let may = |seen: &crate::cluster::Seen<'_>| seen.live.uid == uid;
-        cluster.delete_if(&self.kind, key, &may, Cascade::Background, until).await
+        cluster.delete_if(&self.kind, key, &Deletion { may: &may, cascade: Cascade::Background }, until).await
     }
 }

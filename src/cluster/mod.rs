@@ -33,4 +33,4 @@ pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
 pub use normalise::normalise;
 pub use read::{MarkedRead, ReadFailure};
 pub use settings::{Adoption, Keyed, OnRequest, Owns, Settings, Taken, Validation};
-pub use write::{Cascade, Deleted, Seen};
+pub use write::{Cascade, Deleted, Deletion, Seen};

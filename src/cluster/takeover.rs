@@ -22,7 +22,8 @@ pub(super) fn take_over_patch(
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     let stripped = Stripped::of(metadata, wanted, adoption);
     let sorted = Sorted::of(entries?, metadata, manager, adoption);
-    if !sorted.any && !(adoption.alone && !stripped.is_empty()) {
+    let is_tagged = adoption.alone && !stripped.is_empty();
+    if !sorted.any && !is_tagged {
         return None;
     }
     let mut patch = Vec::new();

@@ -37,6 +37,14 @@ pub enum Cascade {
     Foreground,
 }
 
+/// How an object is deleted.
+pub struct Deletion<'a> {
+    /// Whether it may be, given a fresh look at it.
+    pub may: &'a (dyn Fn(&Seen<'_>) -> bool + Sync),
+    /// When its dependants go.
+    pub cascade: Cascade,
+}
+
 /// A live object as it was seen before a deletion.
 pub struct Seen<'a> {
     /// What is kept of it.
@@ -125,7 +133,7 @@ impl Cluster {
         until: Instant,
     ) -> Result<Deleted, RequestError> {
         let may = |seen: &Seen<'_>| is_deletable(seen.live, uid);
-        self.delete_if(kind, key, &may, Cascade::Background, until).await
+        self.delete_if(kind, key, &Deletion { may: &may, cascade: Cascade::Background }, until).await
     }
 
     /// Deletes one object if a fresh look at it allows, only as it was seen then.
@@ -136,8 +144,7 @@ impl Cluster {
         &self,
         kind: &Arc<KindInfo>,
         key: &Key,
-        may: &(dyn Fn(&Seen<'_>) -> bool + Sync),
-        cascade: Cascade,
+        deletion: &Deletion<'_>,
         until: Instant,
     ) -> Result<Deleted, RequestError> {
         let mut round = 1;
@@ -150,7 +157,7 @@ impl Cluster {
             };
             let partial: Partial<'_> = answer.parse()?;
             let live = partial.metadata.to_live(kind, self.settings());
-            if !may(&Seen { live: &live, metadata: &partial.metadata }) {
+            if !(deletion.may)(&Seen { live: &live, metadata: &partial.metadata }) {
                 self.live().note(live, Tell::Nothing);
                 return Ok(Deleted::NotOurs);
             }
@@ -158,7 +165,7 @@ impl Cluster {
                 return Ok(Deleted::Terminating);
             }
             let seen = (&*partial.metadata.uid, &*partial.metadata.resource_version);
-            match self.delete_seen(kind, key, (seen, cascade), until).await {
+            match self.delete_seen(kind, key, (seen, deletion.cascade), until).await {
                 Err(e) if is_gone(&e) => return Ok(self.gone(key, Deleted::AlreadyGone)),
                 Err(e) if e.kind() == ErrorKind::Conflict && round < ROUNDS => round += 1,
                 other => return other,

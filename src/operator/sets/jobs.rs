@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::{Cascade, Cluster, KindInfo, Seen, Uid, Version};
+use crate::cluster::{Cascade, Cluster, Deletion, KindInfo, Seen, Uid, Version};
 use crate::engine::owned::subject;
 use crate::health::{Rules, Verdict, assess};
 use crate::object::{Gvk, Key, Object};
@@ -60,7 +60,7 @@ impl Set {
             _ => return Ok(()),
         }
         let may = |seen: &Seen<'_>| seen.live.uid == live.uid && self.is_owner(seen);
-        let deleted = cluster.delete_if(kind, key, &may, Cascade::Foreground, until).await;
+        let deleted = cluster.delete_if(kind, key, &Deletion { may: &may, cascade: Cascade::Foreground }, until).await;
         deleted.map_err(|e| e.message().to_owned())?;
         tracing::info!(resource = %key, "a failed Job was deleted, to be run again");
         wait_gone(cluster, kind, key, (live.uid, until)).await

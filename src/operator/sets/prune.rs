@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use crate::cluster::{Cascade, Cluster, Deleted, ErrorKind, KindInfo, Kinds, Seen};
+use crate::cluster::{Cascade, Cluster, Deleted, Deletion, ErrorKind, KindInfo, Kinds, Seen};
 use crate::engine::owned::{order, subject, wave};
 use crate::object::Key;
 
@@ -115,7 +115,8 @@ impl Prune<'_> {
         let settings = self.set.owned().settings();
         let may = |seen: &Seen<'_>| self.set.is_owner(seen) && !seen.says(&settings.prune_off);
         let until = self.how.until.min(Instant::now() + settings.deadline);
-        match self.cluster.delete_if(kind, &entry.key, &may, Cascade::Background, until).await {
+        let deletion = Deletion { may: &may, cascade: Cascade::Background };
+        match self.cluster.delete_if(kind, &entry.key, &deletion, until).await {
             Ok(Deleted::Done | Deleted::Terminating | Deleted::AlreadyGone) => Ok(ChangeAction::Deleted),
             Ok(Deleted::NotOurs) => Ok(ChangeAction::Skipped),
             Err(error) if error.kind() == ErrorKind::KindMissing => {

@@ -6,93 +6,30 @@ use fluxd::operator::sets::ChangeAction::{Created, Unchanged};
 use super::*;
 use crate::rig::{eventually, eventually_async};
 
-/// One object of each kind that the API server or a controller fills in by itself.
+/// The objects of `tests/data/sets/corpus.yaml`, and a definition.
 fn corpus(fixture: &Fixture) -> Vec<Arc<Object>> {
-    let ns = fixture.namespace.as_str();
-    let name = fresh_name("corpus");
-    let pod = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "example.org/a",
-        "ports": [{"containerPort": 80}], "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        "resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}, "livenessProbe": {"httpGet": {"port": 80}}}],
-        "volumes": [{"name": "v", "configMap": {"name": "a"}}]}});
-    let job_pod = json!({"spec": {"restartPolicy": "Never", "nodeSelector": {"none": "x"},
-        "containers": [{"name": "c", "image": "example.org/a:1"}]}});
-    let selector = json!({"matchLabels": {"app": "a"}});
-    let workload = |more: Value| {
-        let mut spec = json!({"selector": selector, "template": pod});
-        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        spec
-    };
-    let all = [
-        ("apps/v1", "Deployment", json!({"spec": workload(json!({}))})),
-        ("apps/v1", "StatefulSet", json!({"spec": workload(json!({"serviceName": "a", "replicas": 1}))})),
-        ("apps/v1", "DaemonSet", json!({"spec": workload(json!({}))})),
-        ("batch/v1", "Job", json!({"spec": {"template": job_pod}})),
-        (
-            "batch/v1",
-            "CronJob",
-            json!({"spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": job_pod}}}}),
-        ),
-        (
-            "v1",
-            "Service",
-            json!({"spec": {"selector": {"app": "a"}, "ports": [{"name": "t", "port": 80}, {"name": "u", "port": 53, "protocol": "UDP"}]}}),
-        ),
-        ("v1", "ConfigMap", json!({"data": {"a": "1"}, "binaryData": {"b": "eA=="}})),
-        ("v1", "Secret", json!({"stringData": {"a": "1"}, "data": {"b": "eA=="}})),
-        ("v1", "ServiceAccount", json!({"imagePullSecrets": [{"name": "a"}]})),
-        (
-            "v1",
-            "PersistentVolumeClaim",
-            json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}}),
-        ),
-        ("v1", "LimitRange", json!({"spec": {"limits": [{"type": "Container", "default": {"cpu": "2000m"}}]}})),
-        ("v1", "ResourceQuota", json!({"spec": {"hard": {"pods": "100"}}})),
-        (
-            "networking.k8s.io/v1",
-            "Ingress",
-            json!({"spec": {"rules": [{"http": {"paths": [{"pathType": "Prefix", "path": "/",
-            "backend": {"service": {"name": "a", "port": {"number": 80}}}}]}}]}}),
-        ),
-        ("networking.k8s.io/v1", "NetworkPolicy", json!({"spec": {"podSelector": {}, "ingress": [{}]}})),
-        ("policy/v1", "PodDisruptionBudget", json!({"spec": {"minAvailable": 1, "selector": selector}})),
-        (
-            "autoscaling/v2",
-            "HorizontalPodAutoscaler",
-            json!({"spec": {"maxReplicas": 3,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]}}),
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "Role",
-            json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}),
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "RoleBinding",
-            json!({"roleRef": {"kind": "Role", "name": name,
-            "apiGroup": "rbac.authorization.k8s.io"}, "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": ns}]}),
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "ClusterRole",
-            json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"none": "x"}}]}}),
-        ),
-        ("v1", "Namespace", json!({})),
-        ("scheduling.k8s.io/v1", "PriorityClass", json!({"value": 5})),
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition(&format!("{name}.example.org"))),
-    ];
-    let object = |(api_version, kind, content): (&str, &str, Value)| {
-        let name = if kind == "CustomResourceDefinition" { format!("things.{name}.example.org") } else { name.clone() };
-        let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": ns}});
-        object.as_object_mut().unwrap().extend(content.as_object().unwrap().clone());
-        fixture.object(object)
-    };
-    all.into_iter().map(object).collect()
+    let (namespace, name) = (fixture.namespace.as_str(), fresh_name("corpus"));
+    let text = include_str!("../../data/sets/corpus.yaml").replace("NAMESPACE", namespace).replace("NAME", &name);
+    let cases: Vec<Value> = serde_saphyr::from_str(&text).unwrap();
+    let mut objects: Vec<_> = cases
+        .into_iter()
+        .map(|case| {
+            let mut value = case["object"].clone();
+            value["apiVersion"] = case["apiVersion"].clone();
+            value["kind"] = case["kind"].clone();
+            value["metadata"] = json!({"name": name, "namespace": namespace});
+            fixture.object(value)
+        })
+        .collect();
+    objects.push(fixture.object(crd(&format!("{name}.example.org"))));
+    objects
 }
 
-fn definition(group: &str) -> Value {
-    json!({"spec": {"group": group, "names": {"kind": "Thing", "plural": "things"}, "scope": "Namespaced",
+/// A definition of a kind whose objects have a field with a default.
+fn crd(group: &str) -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{group}")}, "spec": {"group": group,
+        "names": {"kind": "Thing", "plural": "things"}, "scope": "Namespaced",
         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
         "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}}}}}]}})
 }
@@ -134,10 +71,7 @@ async fn a_definition_removed_under_its_objects_takes_them_along_and_comes_back_
     let plane = ControlPlane::shared();
     let fixture = Fixture::new(plane, "removed").await;
     let group = format!("{}.example.org", fresh_name("g"));
-    let mut crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("things.{group}")}});
-    crd.as_object_mut().unwrap().extend(definition(&group).as_object().unwrap().clone());
-    let crd = fixture.object(crd);
+    let crd = fixture.object(crd(&group));
     let thing = fixture.object(json!({"apiVersion": format!("{group}/v1"), "kind": "Thing",
         "metadata": {"name": "a", "namespace": fixture.namespace}, "spec": {}}));
     let both = [crd.clone(), thing.clone()];

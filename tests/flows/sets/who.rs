@@ -23,7 +23,7 @@ async fn a_set_may_do_what_its_account_may_and_nothing_else() {
     let elsewhere = plane.namespace("elsewhere");
     let ns = fixture.namespace.clone();
     let map = fixture.config_map("a", json!({}));
-    let missing = account(&fixture, "missing").apply(&[map.clone()], &how()).await;
+    let missing = account(&fixture, "missing").apply(std::slice::from_ref(&map), &how()).await;
     let user = format!("system:serviceaccount:{ns}:missing");
     let want = format!(
         "ConfigMap/{ns}/a dry-run failed (Forbidden): configmaps \"a\" is forbidden: User \"{user}\" cannot patch resource \
@@ -35,12 +35,12 @@ async fn a_set_may_do_what_its_account_may_and_nothing_else() {
     grant(plane, &ns, "tenant");
     let tenant = account(&fixture, "tenant");
     crate::rig::eventually_async("the rights are in force", || async {
-        tenant.apply(&[map.clone()], &how()).await.error.is_none().then_some(())
+        tenant.apply(std::slice::from_ref(&map), &how()).await.error.is_none().then_some(())
     })
     .await;
     let theirs = fixture
         .object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": elsewhere}}));
-    let error = tenant.apply(&[theirs.clone()], &how()).await.error.unwrap();
+    let error = tenant.apply(std::slice::from_ref(&theirs), &how()).await.error.unwrap();
     assert!(error.contains(&format!("system:serviceaccount:{ns}:tenant")) && error.contains("(Forbidden)"), "{error}");
 
     let gvk = theirs.gvk().clone();
@@ -65,7 +65,13 @@ async fn names_that_no_account_can_have_send_no_request() {
     for name in ["", "a:b", "a\r\nImpersonate-Group: system:masters", "../a"] {
         let set = account(&fixture, name);
         let map = fixture.config_map("a", json!({}));
-        assert!(set.apply(&[map.clone()], &how()).await.error.unwrap().contains("cannot act as service account"));
+        assert!(
+            set.apply(std::slice::from_ref(&map), &how())
+                .await
+                .error
+                .unwrap()
+                .contains("cannot act as service account")
+        );
         assert_eq!(set.prune(&[entry(&map)], &how()).await.left.len(), 1);
         assert!(set.get(map.gvk(), Some("default"), "a").await.is_err());
     }
