@@ -31,6 +31,7 @@ pub(super) fn registry_settings(settings: &Settings) -> registry::Settings {
         azure: settings.azure.clone(),
         google: settings.google.clone(),
         version: settings.version.clone(),
+        trust: Trust { authorities: settings.authorities.clone(), identity: None },
         ..registry::Settings::default()
     }
 }

@@ -65,7 +65,7 @@ impl Providers {
     /// # Errors
     /// When a proxy's URL is none, or the system's certificates cannot be loaded.
     pub fn new(settings: Settings) -> Result<Self, Error> {
-        let wire = Arc::new(Wire::new(&settings, &Tls::default())?);
+        let wire = Arc::new(Wire::new(&settings, &Tls { authorities: settings.authorities.clone(), identity: None })?);
         let clouds = Clouds::new(oci::registry_settings(&settings))?;
         let tokens = Tokens::new(settings.token_cache_size, settings.token_cache_duration);
         Ok(Self { inner: Arc::new(Inner { settings, wire, clouds, tokens }) })

@@ -12,6 +12,8 @@ pub struct Settings {
     pub version: String,
     /// Proxies for all requests.
     pub proxies: Proxies,
+    /// PEM certificates that replace the system's, for all hosts whose objects bring none of their own.
+    pub authorities: Option<Vec<u8>>,
     /// A docker configuration with logins of the lowest precedence, for OCI tags.
     pub docker_config: Option<PathBuf>,
     /// The process's own identity at AWS, and AWS's addresses.
@@ -50,6 +52,7 @@ impl Default for Settings {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             proxies: Proxies::default(),
+            authorities: None,
             docker_config: None,
             aws: Aws::default(),
             azure: Azure::default(),

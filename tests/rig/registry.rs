@@ -252,23 +252,37 @@ type Script = Arc<dyn Fn(&Seen) -> Scripted + Send + Sync>;
 pub struct Double {
     port: u16,
     seen: Arc<Mutex<Vec<Seen>>>,
+    authority: Option<String>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
 impl Double {
     /// Serves plain HTTP.
     pub fn start(script: impl Fn(&Seen) -> Scripted + Send + Sync + 'static) -> Self {
-        Self::serve(Arc::new(script), false)
+        Self::serve(Arc::new(script), None)
     }
 
     /// Serves HTTPS with a certificate that nobody trusts.
     pub fn with_tls(script: impl Fn(&Seen) -> Scripted + Send + Sync + 'static) -> Self {
-        Self::serve(Arc::new(script), true)
+        Self::serve(Arc::new(script), Some("registry.test"))
     }
 
-    fn serve(script: Script, tls: bool) -> Self {
+    /// Serves HTTPS under a host name, with a certificate that [`Double::authority`] vouches for.
+    pub fn with_certificate(host: &str, script: impl Fn(&Seen) -> Scripted + Send + Sync + 'static) -> Self {
+        Self::serve(Arc::new(script), Some(host))
+    }
+
+    /// The PEM certificate of who vouches for it.
+    #[track_caller]
+    pub fn authority(&self) -> &str {
+        self.authority.as_deref().expect("started with TLS")
+    }
+
+    fn serve(script: Script, tls: Option<&str>) -> Self {
         install_crypto();
-        let certificates = tls.then(|| write_certificates("registry.test"));
+        let certificates = tls.map(write_certificates);
+        let read = |directory: &tempfile::TempDir| std::fs::read_to_string(directory.path().join("ca.crt"));
+        let authority = certificates.as_ref().map(|directory| read(directory).expect("openssl wrote it"));
         let acceptor = certificates.as_ref().map(|directory| tls_acceptor(directory.path()));
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -297,7 +311,7 @@ impl Double {
                 tokio::select! { result = serving => result.expect("the server runs"), _ = stopped => () }
             });
         });
-        Self { port: port.recv().expect("the server starts"), seen, stop: Some(stop) }
+        Self { port: port.recv().expect("the server starts"), seen, authority, stop: Some(stop) }
     }
 
     /// Its port.

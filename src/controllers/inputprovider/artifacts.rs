@@ -10,7 +10,6 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
-use super::cluster::said;
 use super::reconciler::InputProviders;
 use crate::api::inputprovider::{ArtifactSelector, DEFAULT_LIMIT, ProviderType, ResourceSetInputProvider};
 use crate::operator::controller::Store;
@@ -130,6 +129,14 @@ impl Reads {
             ),
             _ => format!("failed to {verb} ExternalArtifacts {place}: {}", said(error)),
         }
+    }
+}
+
+/// An API server's words, without the client's around them.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::cluster;
 use super::reconciler::InputProviders;
 use crate::api::duration;
 use crate::api::inputprovider::{Filter as Written, ProviderType, ResourceSetInputProvider};
+use crate::operator::controller::Pass;
 use crate::provider::{Export, Filter, Pair, Request};
 use crate::registry::Account;
 
@@ -17,15 +18,15 @@ use crate::registry::Account;
 pub(super) async fn list(
     shared: &InputProviders,
     object: &ResourceSetInputProvider,
-    client: &kube::Client,
+    cx: &Pass<ResourceSetInputProvider>,
     within: Duration,
 ) -> Result<Export, String> {
     let work = async {
         let _turn = shared.calls.acquire().await.map_err(|e| e.to_string())?;
         if object.spec.provider_type == ProviderType::ExternalArtifact {
-            return artifacts::list(shared, object, client).await;
+            return artifacts::list(shared, object, cx.client()).await;
         }
-        let request = request(shared, object, client, within).await?;
+        let request = request(shared, object, cx, within).await?;
         shared.providers.list(&request).await.map_err(|e| e.to_string())
     };
     match timeout(within, work).await {
@@ -37,7 +38,7 @@ pub(super) async fn list(
 async fn request(
     shared: &InputProviders,
     object: &ResourceSetInputProvider,
-    client: &kube::Client,
+    cx: &Pass<ResourceSetInputProvider>,
     timeout: Duration,
 ) -> Result<Request, String> {
     let (spec, namespace) = (&object.spec, object.namespace().unwrap_or_default());
@@ -56,17 +57,17 @@ async fn request(
         timeout,
     };
     if let Some(reference) = &spec.secret_ref {
-        request.secret = Some(cluster::secret(client, &namespace, &reference.name).await?);
+        request.secret = Some(cluster::secret(cx.reads(), &namespace, &reference.name).await?);
     }
     if let Some(reference) = &spec.cert_secret_ref {
-        request.certificates = Some(cluster::secret(client, &namespace, &reference.name).await?);
+        request.certificates = Some(cluster::secret(cx.reads(), &namespace, &reference.name).await?);
     }
     if spec.provider_type == ProviderType::OCIArtifactTag
         && let Some(account) = spec.service_account_name.as_deref().filter(|name| !name.is_empty())
     {
-        request.pull_secrets = cluster::pull_secrets(client, &namespace, account).await?;
+        request.pull_secrets = cluster::pull_secrets(cx.reads(), &namespace, account).await?;
     }
-    request.account = account(shared, object, client, &namespace).await?;
+    request.account = account(shared, object, cx, &namespace).await?;
     Ok(request)
 }
 
@@ -74,7 +75,7 @@ async fn request(
 async fn account(
     shared: &InputProviders,
     object: &ResourceSetInputProvider,
-    client: &kube::Client,
+    cx: &Pass<ResourceSetInputProvider>,
     namespace: &str,
 ) -> Result<Option<Account>, String> {
     use ProviderType as T;
@@ -88,7 +89,7 @@ async fn account(
     let default = || shared.settings.default_workload_identity_service_account.as_deref();
     let name = spec.service_account_name.as_deref().filter(|name| !name.is_empty()).or_else(default);
     match name.filter(|name| shown && !name.is_empty()) {
-        Some(name) => cluster::account(client, namespace, name).await.map(Some),
+        Some(name) => cluster::account(cx.reads(), namespace, name).await.map(Some),
         None => Ok(None),
     }
 }

@@ -25,7 +25,7 @@ const STATUS: &str = "status";
 
 /// Runs one pass.
 pub(super) async fn run(shared: &InputProviders, object: &ResourceSetInputProvider, cx: &Cx) -> Next {
-    let mut pass = Run { shared, object, cx, state: State::of(object), begun: Instant::now() };
+    let mut pass = Run { shared, object, cx, state: State::of(object), written: None, begun: Instant::now() };
     let next = match pass.steps().await {
         Ok(next) => next,
         Err(error) => retry(STATUS, &error),
@@ -46,6 +46,8 @@ struct Run<'a> {
     object: &'a ResourceSetInputProvider,
     cx: &'a Cx,
     state: State,
+    /// The object as this pass last wrote it: conditions that it has not seen are kept as somebody else's.
+    written: Option<ResourceSetInputProvider>,
     begun: Instant,
 }
 
@@ -85,7 +87,7 @@ impl Run<'_> {
             return Ok(self.succeed(self.own_values(), &schedules));
         }
         self.patch().await?;
-        match self.cx.waiting(list(self.shared, self.object, self.cx.client(), timeout)).await {
+        match self.cx.waiting(list(self.shared, self.object, self.cx, timeout)).await {
             Ok(export) => Ok(self.succeed(export, &schedules)),
             Err(error) => Ok(self.fail(&error)),
         }
@@ -151,8 +153,10 @@ impl Run<'_> {
         self.cx.event(self.object, event);
     }
 
-    async fn patch(&self) -> Result<(), WriteError> {
-        self.cx.patch_status(self.object, &self.state.status).await.map(drop)
+    async fn patch(&mut self) -> Result<(), WriteError> {
+        let seen = self.written.as_ref().unwrap_or(self.object);
+        self.written = Some(self.cx.patch_status(seen, &self.state.status).await?);
+        Ok(())
     }
 
     fn title(&self) -> String {

@@ -3,7 +3,6 @@
 
 mod lifecycle;
 mod waking;
-mod website;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
