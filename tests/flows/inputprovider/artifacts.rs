@@ -71,7 +71,11 @@ async fn an_accounts_own_rights_count() {
     let running = Running::start().await;
     let namespace = running.namespace.clone();
     artifact(plane(), &namespace, "a", json!({}), None);
-    running.apply("p", json!({}), json!({"type": "ExternalArtifact", "selectors": [{}], "serviceAccountName": "reader"}));
+    running.apply(
+        "p",
+        json!({}),
+        json!({"type": "ExternalArtifact", "selectors": [{}], "serviceAccountName": "reader"}),
+    );
     let said = format!(
         "failed to call ExternalArtifact provider: impersonated service account 'reader' lacks permissions to list \
          ExternalArtifacts in namespace '{namespace}': "

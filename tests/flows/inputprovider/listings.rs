@@ -27,7 +27,8 @@ async fn a_tag_of_gitlab_is_exported_with_the_originals_digest() {
                       "filter": {"semver": "6.0.x", "limit": 1}});
     running.apply("p", json!({}), spec);
     let object = running.ready("p");
-    let want = json!([{"id": "48955639", "sha": "11cf36d83818e64aaa60d523ab6438258ebb6009", "slug": "6-0-4", "tag": "6.0.4"}]);
+    let want =
+        json!([{"id": "48955639", "sha": "11cf36d83818e64aaa60d523ab6438258ebb6009", "slug": "6-0-4", "tag": "6.0.4"}]);
     assert_eq!(exported(&object), want);
     let digest = "sha256:8d17289b10914ff4cf5226d649a7266136d071de6ed9be1c2745eb24449f7cf4";
     assert_eq!(object["status"]["lastExportedRevision"], digest);
@@ -50,7 +51,10 @@ async fn a_host_that_fails_keeps_what_was_exported_and_recovers() {
         running.annotate("p", json!({"reconcile.fluxcd.io/requestedAt": said}));
         let object = running.refused("p", "ReconciliationFailed", said);
         let message = condition(&object, "Ready")["message"].as_str().unwrap().to_owned();
-        assert!(message.starts_with("failed to call Git provider: failed to list branches: could not list branches: "), "{message}");
+        assert!(
+            message.starts_with("failed to call Git provider: failed to list branches: could not list branches: "),
+            "{message}"
+        );
         assert_eq!(condition(&object, "Reconciling")["reason"], "ProgressingWithRetry");
         assert_eq!(object["status"]["exportedInputs"], before["status"]["exportedInputs"]);
         assert_eq!(object["status"]["lastExportedRevision"], before["status"]["lastExportedRevision"]);
@@ -58,7 +62,9 @@ async fn a_host_that_fails_keeps_what_was_exported_and_recovers() {
     }
     // a complete answer of none is one
     *answer.lock().unwrap() = Scripted::json(&json!([]));
-    let object = running.wait("p", "the empty list is exported", |o| exported(o).is_null() && condition(o, "Ready")["status"] == "True");
+    let object = running.wait("p", "the empty list is exported", |o| {
+        exported(o).is_null() && condition(o, "Ready")["status"] == "True"
+    });
     let digest = "sha256:38e0b9de817f645c4bec37c0d4a3e58baecccb040f5718dc069a72c7385a0bed";
     assert_eq!(object["status"]["lastExportedRevision"], digest);
     assert!(condition(&object, "Reconciling").is_null());
@@ -81,10 +87,13 @@ async fn a_held_pull_request_keeps_its_commit_and_shows_its_labels() {
                       "filter": {"labels": ["deploy"]}, "skip": {"labels": ["hold"]}, "defaultValues": {"env": "preview"}});
     running.apply("p", json!({}), spec);
     let object = running.ready("p");
-    let whole = |sha: &str, labels: Value| json!({"id": "4", "sha": sha, "branch": "feat", "title": "T", "author": "ann",
-                                                   "labels": labels, "env": "preview"});
+    let whole = |sha: &str, labels: Value| {
+        json!({"id": "4", "sha": sha, "branch": "feat", "title": "T", "author": "ann",
+                                                   "labels": labels, "env": "preview"})
+    };
     assert_eq!(exported(&object), json!([whole("old", json!(["deploy"]))]));
-    *answer.lock().unwrap() = Scripted::json(&json!([pull(5, "x", &["deploy", "hold"]), pull(4, "new", &["deploy", "hold"])]));
+    *answer.lock().unwrap() =
+        Scripted::json(&json!([pull(5, "x", &["deploy", "hold"]), pull(4, "new", &["deploy", "hold"])]));
     let object = running.request("p", "held");
     assert_eq!(exported(&object), json!([whole("old", json!(["deploy", "hold"]))]));
     *answer.lock().unwrap() = Scripted::json(&json!([pull(4, "new", &["deploy"])]));
@@ -99,7 +108,8 @@ async fn secrets_are_read_and_what_they_lack_is_told() {
         Some("Bearer hunter2") => Scripted::json(&json!([{"name": "main", "commit": {"sha": "a"}}])),
         _ => Scripted::new(401, json!({"message": "Bad credentials"}).to_string()),
     });
-    let spec = json!({"type": "GitHubBranch", "url": format!("{}/ann/shop", double.url()), "secretRef": {"name": "auth"}});
+    let spec =
+        json!({"type": "GitHubBranch", "url": format!("{}/ann/shop", double.url()), "secretRef": {"name": "auth"}});
     running.apply("p", json!({}), spec);
     let reference = format!("{}/auth", running.namespace);
     running.refused("p", "ReconciliationFailed", &format!("failed to read secret '{reference}': "));
@@ -135,17 +145,22 @@ async fn oci_tags_are_exported_with_the_originals_shape_and_an_accounts_pull_sec
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_of_ones_own_is_followed_as_it_changes() {
     let running = Running::start().await;
-    let (double, answer) = changing(Scripted::json(&json!({"inputs": [{"id": "1", "a": {"b": [true, null]}}, {"id": ""}]})));
+    let (double, answer) =
+        changing(Scripted::json(&json!({"inputs": [{"id": "1", "a": {"b": [true, null]}}, {"id": ""}]})));
     let spec = json!({"type": "ExternalService", "url": double.url(), "insecure": true, "secretRef": {"name": "auth"},
                       "defaultValues": {"env": "dev"}});
     running.secret("auth", json!({"token": "abc"}));
     running.apply("p", json!({}), spec);
     let object = running.ready("p");
-    assert_eq!(exported(&object), json!([{"id": "1", "a": {"b": [true, null]}, "env": "dev"}, {"id": "", "env": "dev"}]));
+    assert_eq!(
+        exported(&object),
+        json!([{"id": "1", "a": {"b": [true, null]}, "env": "dev"}, {"id": "", "env": "dev"}])
+    );
     assert_eq!(double.seen()[0].authorization.as_deref(), Some("Bearer abc"));
     *answer.lock().unwrap() = Scripted::new(500, "no");
     running.annotate("p", json!({"reconcile.fluxcd.io/requestedAt": "x"}));
-    let want = format!("failed to call ExternalService provider: external service '{}' returned HTTP 500", double.url());
+    let want =
+        format!("failed to call ExternalService provider: external service '{}' returned HTTP 500", double.url());
     let object = running.refused("p", "ReconciliationFailed", &want);
     assert_eq!(exported(&object).as_array().unwrap().len(), 2);
     *answer.lock().unwrap() = Scripted::json(&json!({"inputs": []}));

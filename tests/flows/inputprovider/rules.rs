@@ -40,10 +40,29 @@ fn valid(kind: &str) -> Value {
 }
 
 const TYPES: [&str; 23] = [
-    "Static", "GitHubBranch", "GitHubTag", "GitHubPullRequest", "GitLabBranch", "GitLabTag", "GitLabMergeRequest",
-    "GitLabEnvironment", "AzureDevOpsBranch", "AzureDevOpsTag", "AzureDevOpsPullRequest", "GiteaBranch", "GiteaTag",
-    "GiteaPullRequest", "AWSCodeCommitBranch", "AWSCodeCommitTag", "AWSCodeCommitPullRequest", "OCIArtifactTag",
-    "ACRArtifactTag", "ECRArtifactTag", "GARArtifactTag", "ExternalService", "ExternalArtifact",
+    "Static",
+    "GitHubBranch",
+    "GitHubTag",
+    "GitHubPullRequest",
+    "GitLabBranch",
+    "GitLabTag",
+    "GitLabMergeRequest",
+    "GitLabEnvironment",
+    "AzureDevOpsBranch",
+    "AzureDevOpsTag",
+    "AzureDevOpsPullRequest",
+    "GiteaBranch",
+    "GiteaTag",
+    "GiteaPullRequest",
+    "AWSCodeCommitBranch",
+    "AWSCodeCommitTag",
+    "AWSCodeCommitPullRequest",
+    "OCIArtifactTag",
+    "ACRArtifactTag",
+    "ECRArtifactTag",
+    "GARArtifactTag",
+    "ExternalService",
+    "ExternalArtifact",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,7 +73,11 @@ async fn each_type_takes_the_credentials_that_it_can_use_and_no_others() {
         let (azure, aws) = (kind.starts_with("AzureDevOps"), kind.starts_with("AWSCodeCommit"));
         let local = matches!(kind, "Static" | "ExternalArtifact");
         for (field, value, allowed) in [
-            ("serviceAccountName", json!("x"), azure || aws || kind.ends_with("ArtifactTag") || kind == "ExternalArtifact"),
+            (
+                "serviceAccountName",
+                json!("x"),
+                azure || aws || kind.ends_with("ArtifactTag") || kind == "ExternalArtifact",
+            ),
             ("secretRef", json!({"name": "x"}), !(local || aws || cloud_tag(kind))),
             ("certSecretRef", json!({"name": "x"}), !(local || azure || aws || cloud_tag(kind))),
             ("insecure", json!(true), matches!(kind, "ExternalService" | "OCIArtifactTag")),
@@ -129,7 +152,11 @@ async fn addresses_that_the_schema_cannot_check_are_told_by_the_pass() {
         let object = running.refused(name, "ReconciliationFailed", "failed to create Git provider: invalid URL");
         assert!(exported(&object).is_null());
     }
-    running.apply("f", json!({}), json!({"type": "GitHubBranch", "url": "https://github.com/a/b", "filter": {"includeBranch": "("}}));
+    running.apply(
+        "f",
+        json!({}),
+        json!({"type": "GitHubBranch", "url": "https://github.com/a/b", "filter": {"includeBranch": "("}}),
+    );
     running.refused("f", "ReconciliationFailed", "invalid includeBranch regex: ");
     running.apply("g", json!({}), json!({"type": "ECRArtifactTag", "url": "oci://ghcr.io/a/b"}));
     running.refused("g", "ReconciliationFailed", "invalid AWS registry");

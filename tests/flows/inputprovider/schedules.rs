@@ -29,7 +29,10 @@ async fn a_schedule_that_is_none_stalls_until_it_is_mended() {
     let object = running.ready("p");
     assert!(condition(&object, "Stalled").is_null());
     let next = &object["status"]["nextSchedule"];
-    assert_eq!((next["cron"].as_str(), next["timeZone"].as_str(), next["window"].as_str()), (Some("0 9 * * *"), Some("UTC"), Some("0s")));
+    assert_eq!(
+        (next["cron"].as_str(), next["timeZone"].as_str(), next["window"].as_str()),
+        (Some("0 9 * * *"), Some("UTC"), Some("0s"))
+    );
     assert!(next["when"].as_str().unwrap().ends_with("T09:00:00Z"));
     let short = json!({"type": "Static", "schedule": [{"cron": "@daily", "window": "3m"}]});
     running.apply("p", json!({}), short);
@@ -53,14 +56,18 @@ async fn outside_of_all_windows_nothing_is_asked_unless_it_is_forced() {
     running.event("p", "Normal", "SkippedDueToSchedule", &want);
     running.request("p", "not-forced");
     assert_eq!(double.seen().len(), 0);
-    running.annotate("p", json!({"reconcile.fluxcd.io/requestedAt": "forced", "reconcile.fluxcd.io/forceAt": "forced"}));
+    running
+        .annotate("p", json!({"reconcile.fluxcd.io/requestedAt": "forced", "reconcile.fluxcd.io/forceAt": "forced"}));
     let object = running.ready("p");
     assert_eq!((exported(&object), double.seen().len()), (json!([{"id": "1"}]), 1));
     assert_eq!(object["status"]["lastHandledForceAt"], "forced");
     assert_eq!(object["status"]["nextSchedule"], next);
     // a request alone does not force, and the success stays
     let object = running.request("p", "later");
-    assert_eq!((condition(&object, "Ready")["reason"].as_str(), double.seen().len()), (Some("ReconciliationSucceeded"), 1));
+    assert_eq!(
+        (condition(&object, "Ready")["reason"].as_str(), double.seen().len()),
+        (Some("ReconciliationSucceeded"), 1)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,9 +49,11 @@ fn server(seen: &Seen) -> Scripted {
         "/pullrequests" => {
             let skip = if seen.path.contains("%24skip=100") { 100 } else { 0 };
             let count = if skip == 0 { 100 } else { 2 };
-            let pull = |n: u64| json!({"pullRequestId": n, "sourceRefName": format!("refs/heads/feat-{n}"), "title": "T",
+            let pull = |n: u64| {
+                json!({"pullRequestId": n, "sourceRefName": format!("refs/heads/feat-{n}"), "title": "T",
                 "lastMergeSourceCommit": {"commitId": format!("c{n}")}, "createdBy": {"displayName": "Ann Lee"},
-                "labels": [{"name": "deploy"}]});
+                "labels": [{"name": "deploy"}]})
+            };
             Scripted::json(&json!({"value": (skip..skip + count).map(pull).collect::<Vec<_>>()}))
         }
         _ => Scripted::new(404, json!({"message": "TF401019: no such repository"}).to_string()),
@@ -62,14 +64,20 @@ fn server(seen: &Seen) -> Scripted {
 async fn branches_come_in_one_answer_and_broken_records_are_passed_over() {
     let double = Double::start(server);
     let listed = list_with(&at(&double), &asked(ProviderType::AzureDevOpsBranch)).await.unwrap();
-    assert_eq!((each(&listed, "branch"), each(&listed, "sha")), (vec!["main".into(), "dev".into()], vec!["a".into(), "b".into()]));
+    assert_eq!(
+        (each(&listed, "branch"), each(&listed, "sha")),
+        (vec!["main".into(), "dev".into()], vec!["a".into(), "b".into()])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_are_read_by_continuation_and_annotated_ones_have_their_commit() {
     let double = Double::start(server);
     let listed = list_with(&at(&double), &asked(ProviderType::AzureDevOpsTag)).await.unwrap();
-    assert_eq!((each(&listed, "tag"), each(&listed, "sha")), (vec!["1.1.0".into(), "1.0.0".into()], vec!["commit".into(), "plain".into()]));
+    assert_eq!(
+        (each(&listed, "tag"), each(&listed, "sha")),
+        (vec!["1.1.0".into(), "1.0.0".into()], vec!["commit".into(), "plain".into()])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +87,8 @@ async fn pull_requests_are_read_until_a_page_is_short() {
     request.filter.limit = Some(200);
     let listed = list_with(&at(&double), &request).await.unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 102);
-    let want = json!({"id": "0", "sha": "c0", "branch": "feat-0", "title": "T", "author": "Ann Lee", "labels": ["deploy"]});
+    let want =
+        json!({"id": "0", "sha": "c0", "branch": "feat-0", "title": "T", "author": "Ann Lee", "labels": ["deploy"]});
     assert_eq!(listed[0], want);
     assert_eq!(double.seen().len(), 2);
 }
@@ -116,8 +125,11 @@ async fn a_service_account_is_exchanged_for_a_token_which_is_kept() {
     let double = Double::start(server);
     let entra = Double::start(|seen| {
         assert_eq!(seen.path, "/the-tenant/oauth2/v2.0/token");
-        let want = ["client_id=the-client", "client_assertion=token-for-api%3A%2F%2FAzureADTokenExchange",
-                    "scope=499b84ac-1321-427f-aa17-267ca6975798%2F.default"];
+        let want = [
+            "client_id=the-client",
+            "client_assertion=token-for-api%3A%2F%2FAzureADTokenExchange",
+            "scope=499b84ac-1321-427f-aa17-267ca6975798%2F.default",
+        ];
         assert!(want.iter().all(|part| seen.body.contains(part)), "{}", seen.body);
         Scripted::json(&json!({"access_token": "pat-token", "expires_in": 3600}))
     });
@@ -145,6 +157,9 @@ async fn a_service_account_is_exchanged_for_a_token_which_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_addresses_are_refused() {
-    let refusal = list(&request(ProviderType::AzureDevOpsTag, "https://example.org/o/p/_git/r".to_owned())).await.unwrap_err();
-    assert!(refusal.starts_with("failed to create Git provider: invalid URL 'https://example.org/o/p/_git/r': expected "));
+    let refusal =
+        list(&request(ProviderType::AzureDevOpsTag, "https://example.org/o/p/_git/r".to_owned())).await.unwrap_err();
+    assert!(
+        refusal.starts_with("failed to create Git provider: invalid URL 'https://example.org/o/p/_git/r': expected ")
+    );
 }

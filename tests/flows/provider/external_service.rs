@@ -49,7 +49,11 @@ async fn wrong_answers_are_told_in_the_originals_words() {
     for (status, body, said) in [
         (500, "{}".to_owned(), None),
         (200, "{}".to_owned(), Some("response does not contain an 'inputs' field")),
-        (200, r#"{"inputs":[{"id":"1"},{"id":"1"}]}"#.to_owned(), Some("input at index 1 has a duplicate 'id' value '1'")),
+        (
+            200,
+            r#"{"inputs":[{"id":"1"},{"id":"1"}]}"#.to_owned(),
+            Some("input at index 1 has a duplicate 'id' value '1'"),
+        ),
         (200, big, Some("response body exceeds the maximum allowed size of 921600 bytes")),
         (200, "<html>".to_owned(), Some("failed to parse response body: ")),
         (200, String::new(), Some("failed to parse response body: ")),

@@ -12,9 +12,10 @@ fn server(seen: &Seen) -> Scripted {
     }
     match path_of(seen) {
         "/api/v1/version" => Scripted::json(&json!({"version": "1.22.0"})),
-        "/api/v1/repos/ann/shop/branches" => {
-            linked(seen, &[json!([{"name": "main", "commit": {"id": "a"}}]), json!([{"name": "dev", "commit": {"id": "b"}}])])
-        }
+        "/api/v1/repos/ann/shop/branches" => linked(
+            seen,
+            &[json!([{"name": "main", "commit": {"id": "a"}}]), json!([{"name": "dev", "commit": {"id": "b"}}])],
+        ),
         "/api/v1/repos/ann/shop/tags" => linked(
             seen,
             &[json!([{"name": "v1.0.0", "commit": {"sha": "a"}}]), json!([{"name": "v1.1.0", "commit": {"sha": "b"}}])],
@@ -38,7 +39,10 @@ async fn branches_tags_and_pull_requests_are_listed() {
         request
     };
     let branches = list(&asked(ProviderType::GiteaBranch)).await.unwrap();
-    assert_eq!((each(&branches, "branch"), each(&branches, "sha")), (vec!["main".into(), "dev".into()], vec!["a".into(), "b".into()]));
+    assert_eq!(
+        (each(&branches, "branch"), each(&branches, "sha")),
+        (vec!["main".into(), "dev".into()], vec!["a".into(), "b".into()])
+    );
     assert_eq!(each(&list(&asked(ProviderType::GiteaTag)).await.unwrap(), "tag"), ["v1.1.0", "v1.0.0"]);
     let mut pulls = asked(ProviderType::GiteaPullRequest);
     pulls.filter.labels = vec!["deploy".to_owned()];

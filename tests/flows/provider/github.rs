@@ -19,7 +19,8 @@ async fn tags_of_all_pages_are_chosen_by_version() {
         assert_eq!(path_of(seen), "/api/v3/repos/stefanprodan/podinfo/tags");
         assert_eq!(seen.authorization, None);
         assert!(seen.headers["user-agent"].starts_with("flux-operator/"));
-        let pages = [json!([named("6.0.3", "a"), named("6.1.0", "b")]), json!([named("6.0.4", "11cf36d8"), named("x", "c")])];
+        let pages =
+            [json!([named("6.0.3", "a"), named("6.1.0", "b")]), json!([named("6.0.4", "11cf36d8"), named("x", "c")])];
         linked(seen, &pages)
     });
     let mut request = request(ProviderType::GitHubTag, repository(&double));
@@ -62,8 +63,15 @@ fn pull(number: u64, branch: &str, labels: &[&str]) -> Value {
 async fn pull_requests_are_chosen_by_branch_and_labels_and_may_be_skipped() {
     let double = Double::start(|seen| {
         assert!(seen.path.contains("state=open"));
-        linked(seen, &[json!([pull(4, "feat/a", &["deploy", "ui"]), pull(3, "feat/b", &["deploy", "hold"]),
-                              pull(2, "fix/c", &["deploy"]), pull(1, "feat/d", &[])])])
+        linked(
+            seen,
+            &[json!([
+                pull(4, "feat/a", &["deploy", "ui"]),
+                pull(3, "feat/b", &["deploy", "hold"]),
+                pull(2, "fix/c", &["deploy"]),
+                pull(1, "feat/d", &[])
+            ])],
+        )
     });
     let mut request = request(ProviderType::GitHubPullRequest, repository(&double));
     request.filter.branch = include("^feat/");
@@ -92,9 +100,8 @@ async fn refusals_are_told_with_what_the_host_says_and_without_the_token() {
         let mut request = request(ProviderType::GitHubBranch, repository(&double));
         request.secret = secret(&[("username", "git"), ("password", "hunter2")]);
         let url = format!("{}/api/v3/repos/stefanprodan/podinfo/branches", double.url());
-        let want = format!(
-            "failed to call Git provider: failed to list branches: could not list branches: GET {url}: {said}"
-        );
+        let want =
+            format!("failed to call Git provider: failed to list branches: could not list branches: GET {url}: {said}");
         assert_eq!(list(&request).await.unwrap_err(), want);
     }
 }
@@ -107,7 +114,10 @@ async fn secrets_without_their_keys_and_addresses_of_other_forms_are_refused() {
     assert_eq!(list(&asked).await.unwrap_err(), want);
     let asked = request(ProviderType::GitHubTag, "https://github.com/a/b/c".to_owned());
     let refusal = list(&asked).await.unwrap_err();
-    assert!(refusal.starts_with("failed to create Git provider: invalid URL 'https://github.com/a/b/c': "), "{refusal}");
+    assert!(
+        refusal.starts_with("failed to create Git provider: invalid URL 'https://github.com/a/b/c': "),
+        "{refusal}"
+    );
 }
 
 /// GitHub's own API, which knows one app with an installation for a user.
@@ -115,7 +125,9 @@ fn app(seen: &Seen) -> Scripted {
     let introduced = seen.authorization.as_deref().unwrap_or_default();
     match (seen.method.as_str(), path_of(seen)) {
         ("GET", "/orgs/ann/installation") => Scripted::new(404, "{}"),
-        ("GET", "/users/ann/installation") if introduced.starts_with("Bearer eyJ") => Scripted::json(&json!({"id": 77})),
+        ("GET", "/users/ann/installation") if introduced.starts_with("Bearer eyJ") => {
+            Scripted::json(&json!({"id": 77}))
+        }
         ("POST", "/app/installations/77/access_tokens") if introduced.starts_with("Bearer eyJ") => {
             let answer = json!({"token": "ghs_token", "expires_at": "2096-01-01T00:00:00Z"});
             Scripted::new(201, answer.to_string())

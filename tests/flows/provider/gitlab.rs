@@ -59,8 +59,11 @@ async fn branches_are_chosen_by_the_server_and_here() {
 async fn merge_requests_are_asked_for_by_labels() {
     let double = Double::start(|seen| {
         assert!(seen.path.contains("state=opened") && seen.path.contains("labels=a%2Cb"), "{}", seen.path);
-        numbered(seen, &[json!([{"iid": 5, "id": 999, "sha": "s", "source_branch": "Feat/X", "title": "T",
-                                 "author": {"username": "ann"}, "labels": ["a", "b", "c"]}])])
+        numbered(
+            seen,
+            &[json!([{"iid": 5, "id": 999, "sha": "s", "source_branch": "Feat/X", "title": "T",
+                                 "author": {"username": "ann"}, "labels": ["a", "b", "c"]}])],
+        )
     });
     let mut request = request(ProviderType::GitLabMergeRequest, project(&double));
     request.filter.labels = vec!["a".to_owned(), "b".to_owned()];
@@ -71,11 +74,19 @@ async fn merge_requests_are_asked_for_by_labels() {
 
 fn environments(seen: &Seen) -> Scripted {
     if path_of(seen) == format!("{BASE}/environments") {
-        let environment = |id: u64, name: &str, state: &str| json!({"id": id, "name": name, "slug": name, "state": state});
-        return numbered(seen, &[json!([
-            environment(1, "prod", "available"), environment(2, "stopped", "stopped"), environment(3, "stopping", "stopped"),
-            environment(4, "empty", "available"), environment(5, "failed", "available"), environment(6, "broken", "available"),
-        ])]);
+        let environment =
+            |id: u64, name: &str, state: &str| json!({"id": id, "name": name, "slug": name, "state": state});
+        return numbered(
+            seen,
+            &[json!([
+                environment(1, "prod", "available"),
+                environment(2, "stopped", "stopped"),
+                environment(3, "stopping", "stopped"),
+                environment(4, "empty", "available"),
+                environment(5, "failed", "available"),
+                environment(6, "broken", "available"),
+            ])],
+        );
     }
     assert_eq!(path_of(seen), format!("{BASE}/deployments"));
     assert!(seen.path.contains("order_by=created_at&sort=desc"), "{}", seen.path);

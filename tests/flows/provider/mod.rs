@@ -20,8 +20,11 @@ use crate::rig::{Double, Scripted, Seen};
 
 /// Providers whose repetitions do not take long.
 fn providers(change: impl FnOnce(&mut Settings)) -> Providers {
-    let mut settings =
-        Settings { first_pause: Duration::from_millis(1), longest_pause: Duration::from_millis(20), ..Settings::default() };
+    let mut settings = Settings {
+        first_pause: Duration::from_millis(1),
+        longest_pause: Duration::from_millis(20),
+        ..Settings::default()
+    };
     change(&mut settings);
     Providers::new(settings).unwrap()
 }

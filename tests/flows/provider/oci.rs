@@ -81,9 +81,11 @@ async fn a_repository_that_is_not_there_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_of_other_clouds_are_refused() {
-    for (kind, cloud) in
-        [(ProviderType::ACRArtifactTag, "Azure"), (ProviderType::ECRArtifactTag, "AWS"), (ProviderType::GARArtifactTag, "GCP")]
-    {
+    for (kind, cloud) in [
+        (ProviderType::ACRArtifactTag, "Azure"),
+        (ProviderType::ECRArtifactTag, "AWS"),
+        (ProviderType::GARArtifactTag, "GCP"),
+    ] {
         let refusal = list(&request(kind, "oci://ghcr.io/a/b".to_owned())).await.unwrap_err();
         assert!(refusal.contains(&format!("invalid {cloud} registry")), "{refusal}");
     }
@@ -131,8 +133,10 @@ fn cloud(seen: &Seen) -> Scripted {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn service_accounts_are_exchanged_for_logins_at_the_clouds_registries() {
-    let google = [("gcp.auth.fluxcd.io/workload-identity-provider", "projects/1/x"),
-                  ("iam.gke.io/gcp-service-account", "me@p.iam.gserviceaccount.com")];
+    let google = [
+        ("gcp.auth.fluxcd.io/workload-identity-provider", "projects/1/x"),
+        ("iam.gke.io/gcp-service-account", "me@p.iam.gserviceaccount.com"),
+    ];
     let azure = [("azure.workload.identity/tenant-id", "t"), ("azure.workload.identity/client-id", "c")];
     let aws = [("eks.amazonaws.com/role-arn", "arn:aws:iam::1:role/x")];
     for (kind, host, user, annotations) in [
@@ -152,8 +156,10 @@ async fn service_accounts_are_exchanged_for_logins_at_the_clouds_registries() {
         let providers = providers(|s| {
             s.authorities = Some(authority);
             s.proxies = Proxies { http: None, https: Some(proxy), exempt: Some("127.0.0.1".to_owned()) };
-            s.google = Google { sts_endpoint: Some(base.clone()), iam_endpoint: Some(base.clone()), ..Google::default() };
-            s.azure = Azure { authority: Some(base.clone()), exchange_endpoint: Some(base.clone()), ..Azure::default() };
+            s.google =
+                Google { sts_endpoint: Some(base.clone()), iam_endpoint: Some(base.clone()), ..Google::default() };
+            s.azure =
+                Azure { authority: Some(base.clone()), exchange_endpoint: Some(base.clone()), ..Azure::default() };
             s.aws = Aws { sts_endpoint: Some(base.clone()), ecr_endpoint: Some(base), ..Aws::default() };
         });
         let mut request = request(kind, format!("oci://{host}/shop/web"));
