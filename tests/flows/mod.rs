@@ -2,6 +2,7 @@
 
 mod api;
 pub(crate) mod chart;
+mod clouds;
 mod cluster;
 mod controller;
 mod controllers;
