@@ -351,3 +351,36 @@ pub fn answers(data: &[u8]) {
         assert!(path.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{path:?}");
     }
 }
+
+/// Any text is a template or an error, any template renders within its limits or says which one it met, and errors say
+/// where they are.
+pub fn template(data: &[u8]) {
+    use fluxd::template::{Engine, EngineSettings, Inputs, Limits, Value as Root};
+
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let limits = Limits { steps: 20_000, output_bytes: 1 << 20, ..Limits::default() };
+    let engine = Engine::new(EngineSettings { limits, ..EngineSettings::resource_set() });
+    let inputs = serde_json::json!({"s": "text", "i": 3, "f": 1.5, "l": ["a", 1, null], "m": {"k": "v", "n": {"d": true}}});
+    let inputs = inputs.as_object().map(Inputs::new);
+    match engine.parse(text).and_then(|template| template.render(&Root::Nil, inputs.as_ref())) {
+        Ok(output) => assert!(output.len() <= 3 << 20),
+        Err(error) => assert!(error.to_string().starts_with("template: resourceset:"), "{error}"),
+    }
+}
+
+/// What is written as YAML reads as it was.
+pub fn emit(data: &[u8]) {
+    use fluxd::object::yaml::{self, Dialect, Limits};
+
+    let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
+    for text in [yaml::emit(&value), yaml::emit_unfolded(&value)] {
+        // The merge key is written without quotes, there as here, and a key that is nothing cannot be read.
+        if text.contains("<<") || text.contains('\u{feff}') {
+            continue;
+        }
+        match yaml::read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()) {
+            Ok(documents) => assert_eq!(yaml::emit(&documents[0].value), yaml::emit(&value), "{text:?}"),
+            Err(error) => assert!(error.message.contains("deep") || error.message.contains("nest"), "{text:?}: {error}"),
+        }
+    }
+}

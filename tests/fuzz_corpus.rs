@@ -65,6 +65,20 @@ const PIECES: &[&str] = &[
     "@",
     "..",
     "/",
+    "<< ",
+    " >>",
+    "<<- ",
+    " ->>",
+    "<< end >>",
+    "<< range inputs.l >>",
+    "<< if ",
+    "inputs.m",
+    " | quote",
+    "$x := ",
+    "printf \"%v\" ",
+    "(",
+    ")",
+    "`",
 ];
 
 fn replay(target: &str, check: fn(&[u8])) {
@@ -187,4 +201,14 @@ fn webhooks_survive_their_corpus() {
 #[test]
 fn answers_survive_their_corpus() {
     replay("answers", checks::answers);
+}
+
+#[test]
+fn templates_survive_their_corpus() {
+    replay("template", checks::template);
+}
+
+#[test]
+fn emitted_yaml_survives_its_corpus() {
+    replay("emit", checks::emit);
 }

@@ -1,5 +1,6 @@
 //! The engine's settings, and templates as its users hold them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use super::value::{Map, Value};
 pub enum Functions {
     /// The repeatable ones of slim-sprig, with `slugify`, `toYaml`, `mustToYaml`, `bool` and `inputs` (resourceset §4.4).
     Slim,
-    /// Those of sprig as far as they are pure, with `include`, `tpl`, `required` (component A13.1).
+    /// Those of sprig as far as they are pure, with `include`, `tpl`, `required`; what is nothing prints as nothing
+    /// (component A13.1).
     Full,
 }
 
@@ -43,7 +45,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { template_bytes: 4 << 20, steps: 10_000_000, output_bytes: 32 << 20, depth: 200 }
+        Self { template_bytes: 4 << 20, steps: 4_000_000, output_bytes: 32 << 20, depth: 200 }
     }
 }
 
@@ -202,6 +204,7 @@ impl Template {
             inputs: inputs.map(|inputs| inputs.0.clone()),
             meter: Meter::new(settings.limits),
             out: Vec::new(),
+            patterns: BTreeMap::new(),
         };
         if let Some(body) = self.set.get(&self.name) {
             exec::execute(&mut run, &self.set, body, root.clone())?;

@@ -6,9 +6,11 @@ mod eval;
 mod field;
 mod meter;
 
-use super::engine::EngineSettings;
+use std::collections::BTreeMap;
+
+use super::engine::{EngineSettings, Functions};
 use super::error::{ErrorKind, TemplateError};
-use super::functions::Table;
+use super::functions::{Compiled, Table};
 use super::parse::{At, Body, Branch, Call, Node, Pipe, Set};
 use super::value::{Map, Value};
 pub(super) use meter::{Fail, Meter};
@@ -55,6 +57,8 @@ pub(super) struct Run<'e> {
     pub(super) inputs: Option<Map>,
     pub(super) meter: Meter,
     pub(super) out: Vec<u8>,
+    /// Regular expressions that are compiled already.
+    pub(super) patterns: BTreeMap<Vec<u8>, Compiled>,
 }
 
 /// What follows a node.
@@ -164,7 +168,8 @@ impl<'t> Frame<'t, '_, '_> {
 
     fn print_value(&mut self, held: &Held) -> Done<()> {
         if held.is_invalid() {
-            return self.print(b"<no value>");
+            let is_silent = self.run.settings.functions == Functions::Full;
+            return self.print(if is_silent { b"" } else { b"<no value>" });
         }
         if let Value::Text(text) = &held.value {
             return self.print(text);

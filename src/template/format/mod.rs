@@ -3,8 +3,6 @@
 mod float;
 mod printf;
 mod quoted;
-#[cfg(test)]
-mod tests;
 mod verb;
 
 pub(super) use float::{Notation, format_float};

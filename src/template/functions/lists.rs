@@ -148,7 +148,12 @@ fn slice(cx: &mut Context<'_, '_>, args: &[Value]) -> Given {
 
 fn chunk(cx: &mut Context<'_, '_>, args: &[Value]) -> Given {
     let items = list(&args[1], "Cannot chunk type")?.items();
-    let size = usize::try_from(int(args, 0)).ok().filter(|size| *size > 0);
+    let size = int(args, 0);
+    if size < 0 && items.len() >= 2 && size.unsigned_abs() >= items.len() as u64 - 1 {
+        // So says Go's arithmetic, rounding down.
+        return Ok(Value::List(List::new(Element::List, Vec::new())));
+    }
+    let size = usize::try_from(size).ok().filter(|size| *size > 0);
     let size = size.ok_or_else(|| Fail::from("runtime error: makeslice: len out of range"))?;
     cx.list_of(items.len())?;
     let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec())).collect();

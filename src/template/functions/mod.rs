@@ -15,12 +15,12 @@ mod paths;
 mod pattern;
 mod regex;
 mod strings;
-#[cfg(test)]
-mod tests;
 mod urls;
 mod yaml;
 
 use std::collections::BTreeMap;
+
+pub(super) use regex::Compiled;
 
 use super::engine::{EngineSettings, Functions, Hook};
 use super::exec::{Fail, Held, Run};

@@ -67,19 +67,49 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 /// Bytes that a compiled pattern may have.
 const COMPILED: usize = 1 << 20;
 
+/// Compiled patterns that a rendering keeps.
+const KEPT: usize = 64;
+
+/// Steps that each part of a pattern costs when it is compiled.
+const STEPS_PER_PART: usize = 8;
+
+/// A compiled pattern, and how large it is with its repetitions written out.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Compiled {
+    regex: Regex,
+    weight: usize,
+}
+
 /// Compiles the first argument, and pays for that and for looking at the second. Errors are Go's `Compile`'s.
 fn compiled(cx: &mut Context<'_, '_>, args: &[Value]) -> Result<Regex, Fail> {
-    let source = string(args, 0);
-    let pattern = pattern::translate(&source)?;
-    cx.run.meter.spend(pattern.text.len().saturating_add(pattern.weight))?;
-    cx.run.meter.spend((text(args, 1).len() / 16).saturating_mul(1 + pattern.weight / 16))?;
-    let built = RegexBuilder::new(&pattern.text).size_limit(COMPILED).dfa_size_limit(COMPILED).build();
-    built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => {
-            Fail::Limit(format!("a pattern of the template takes more than the limit of {COMPILED} bytes"))
+    let source = text(args, 0);
+    let known = cx.run.patterns.get(source).cloned();
+    let compiled = match known {
+        Some(compiled) => compiled,
+        None => {
+            let compiled = compile(cx, &string(args, 0))?;
+            if cx.run.patterns.len() < KEPT {
+                cx.run.patterns.insert(source.to_vec(), compiled.clone());
+            }
+            compiled
         }
-        error => Fail::Message(go_error(&source, &error.to_string())),
-    })
+    };
+    cx.run.meter.spend((text(args, 1).len() / 16).saturating_mul(1 + compiled.weight / 16))?;
+    Ok(compiled.regex)
+}
+
+fn compile(cx: &mut Context<'_, '_>, source: &str) -> Result<Compiled, Fail> {
+    let pattern = pattern::translate(source)?;
+    let parts = pattern.text.len().saturating_add(pattern.weight);
+    cx.run.meter.spend(parts.saturating_mul(STEPS_PER_PART))?;
+    let built = RegexBuilder::new(&pattern.text).size_limit(COMPILED).dfa_size_limit(COMPILED).build();
+    match built {
+        Ok(regex) => Ok(Compiled { regex, weight: pattern.weight }),
+        Err(regex::Error::CompiledTooBig(_)) => {
+            Err(Fail::Limit(format!("a pattern of the template takes more than the limit of {COMPILED} bytes")))
+        }
+        Err(error) => Err(Fail::Message(go_error(source, &error.to_string()))),
+    }
 }
 
 /// As [`compiled`], with the error of Go's `MustCompile`.

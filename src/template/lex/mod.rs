@@ -2,8 +2,6 @@
 //! trim markers and comments leave none.
 
 mod action;
-#[cfg(test)]
-mod tests;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::super::format::quote;
+use super::quoted;
 
 /// Nanoseconds of a second.
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -17,8 +17,8 @@ impl Duration {
     /// # Errors
     /// In Go's words.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let quoted = || quote(text.as_bytes(), b'"');
-        let invalid = || format!("time: invalid duration {}", quoted());
+        let shown = || quoted(text);
+        let invalid = || format!("time: invalid duration {}", shown());
         let (negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
             Some(b'+') => (false, &text[1..]),
@@ -42,10 +42,10 @@ impl Duration {
             let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
             let (name, tail) = tail.split_at(end);
             if name.is_empty() {
-                return Err(format!("time: missing unit in duration {}", quoted()));
+                return Err(format!("time: missing unit in duration {}", shown()));
             }
             let unit = unit(name).ok_or_else(|| {
-                format!("time: unknown unit {} in duration {}", quote(name.as_bytes(), b'"'), quoted())
+                format!("time: unknown unit {} in duration {}", quoted(name), shown())
             })?;
             total += nanos(whole, fraction, unit).ok_or_else(invalid)?;
             rest = tail;

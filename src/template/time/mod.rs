@@ -4,8 +4,6 @@
 mod duration;
 mod layout;
 mod parse;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -135,6 +133,20 @@ impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.format("2006-01-02 15:04:05.999999999 -0700 MST"))
     }
+}
+
+/// Quotes a text in an error: Go's `time` escapes the bytes of what is not ASCII.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for b in text.bytes() {
+        match b {
+            b'"' | b'\\' => out.extend(['\\', char::from(b)]),
+            b' '..0x80 => out.push(char::from(b)),
+            b => out.push_str(&format!("\\x{b:02x}")),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// Days from 1970 to a date of the Gregorian calendar.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::format::quote;
 use super::layout::{DAYS, MONTHS, Part, next_part};
-use super::{DAY, Time, days_in, days_of};
+use super::{DAY, Time, days_in, days_of, quoted};
 
 /// Why a part of a text does not fit its part of the layout.
 enum Misfit {
@@ -38,10 +37,10 @@ struct Seen {
 pub(crate) fn parse(layout: &str, text: &str) -> Result<Time, String> {
     let mut seen = Seen::default();
     let (mut layout_rest, mut rest) = (layout, text);
-    let error = |message: &str| format!("parsing time {}{message}", quote(text.as_bytes(), b'"'));
+    let error = |message: &str| format!("parsing time {}{message}", quoted(text));
     let mismatch = |at: &str, wanted: &str| {
         let (layout, at, wanted) =
-            (quote(layout.as_bytes(), b'"'), quote(at.as_bytes(), b'"'), quote(wanted.as_bytes(), b'"'));
+            (quoted(layout), quoted(at), quoted(wanted));
         error(&format!(" as {layout}: cannot parse {at} as {wanted}"))
     };
     loop {
@@ -51,7 +50,7 @@ pub(crate) fn parse(layout: &str, text: &str) -> Result<Time, String> {
             if rest.is_empty() {
                 break;
             }
-            return Err(error(&format!(": extra text: {}", quote(rest.as_bytes(), b'"'))));
+            return Err(error(&format!(": extra text: {}", quoted(rest))));
         };
         layout_rest = tail;
         rest = match seen.part(part, rest, layout_rest) {

@@ -86,9 +86,8 @@ impl Writer {
 
     fn mapping(&mut self, map: &Map<String, Value>) {
         let before = self.deepen(false);
-        let mut entries: Vec<_> = map.iter().collect();
-        entries.sort_by(|(a, _), (b, _)| order::compare(a, b));
-        for (key, value) in entries {
+        for key in order::sorted(map.keys().collect()) {
+            let value = &map[key.as_str()];
             self.line();
             let key = Scalar::of_text(key);
             if key.is_multiline() || key.text.len() > SIMPLE_KEY {

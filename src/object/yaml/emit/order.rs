@@ -2,8 +2,26 @@
 
 use std::cmp::Ordering;
 
+/// Sorts keys. The comparison is no order in the strict sense (`10` < `1a` < `2` < `10`), which the
+/// library's sorting may refuse; merging does not mind.
+pub(super) fn sorted(mut keys: Vec<&String>) -> Vec<&String> {
+    let right = keys.split_off(keys.len() / 2);
+    if keys.is_empty() {
+        return right;
+    }
+    let (mut left, mut right) = (sorted(keys).into_iter().peekable(), sorted(right).into_iter().peekable());
+    let mut merged = Vec::with_capacity(left.len() + right.len());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        let next = if compare(a, b) == Ordering::Greater { right.next() } else { left.next() };
+        merged.extend(next);
+    }
+    merged.extend(left);
+    merged.extend(right);
+    merged
+}
+
 /// Compares two keys at the first character in which they differ.
-pub(super) fn compare(a: &str, b: &str) -> Ordering {
+fn compare(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let Some(at) = a.iter().zip(&b).position(|(x, y)| x != y) else { return a.len().cmp(&b.len()) };
     match (a[at].is_alphabetic(), b[at].is_alphabetic()) {

@@ -87,12 +87,15 @@ fn is_base60(text: &str) -> bool {
         && digits(fraction)
 }
 
-pub(super) fn is_break(c: char) -> bool {
+/// The line ends of YAML 1.1; two of them, U+2028 and U+2029, count as characters to escape below, since readers do not
+/// agree on them. The original writes those as they are.
+fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}'
+        | '\u{ff00}'..='\u{fffd}')
 }
 
 impl Allowed {
@@ -159,53 +162,33 @@ impl Writer {
         self.indent = indent;
     }
 
-    /// Writes a plain or a single-quoted scalar.
+    /// Writes a plain or a single-quoted scalar: they have no line ends.
     fn flow_scalar(&mut self, text: &str, quote: Option<char>, may_fold: bool) {
         match quote {
             Some(_) => self.indicator("'", true, false),
             None if !self.whitespace => self.put(' '),
             None => {}
         }
-        let (mut spaces, mut breaks) = (false, false);
+        let mut spaces = false;
         for (at, c) in text.char_indices() {
             let next_is_space = text[at + c.len_utf8()..].starts_with(' ');
             let inside = quote.is_none() || (at > 0 && at + 1 < text.len());
-            if c == ' ' {
-                if may_fold && !spaces && self.column > self.width && inside && !next_is_space {
-                    self.line();
-                } else {
-                    self.put(c);
-                }
-                spaces = true;
-            } else if is_break(c) {
-                if !breaks && c == '\n' {
-                    self.break_line();
-                }
-                self.write_break(c);
-                self.indention = true;
-                breaks = true;
+            if c == ' ' && may_fold && !spaces && self.column > self.width && inside && !next_is_space {
+                self.line();
             } else {
-                if breaks {
-                    self.line();
-                }
                 if Some(c) == quote {
                     self.put(c);
                 }
                 self.put(c);
                 self.indention = false;
-                (spaces, breaks) = (false, false);
             }
+            spaces = c == ' ';
         }
         if quote.is_some() {
             self.indicator("'", false, false);
         }
         self.whitespace = false;
         self.indention = false;
-    }
-
-    fn write_break(&mut self, c: char) {
-        self.out.push(c);
-        self.column = 0;
     }
 
     fn double(&mut self, text: &str, may_fold: bool) {
@@ -250,20 +233,19 @@ impl Writer {
         self.break_line();
         self.indention = true;
         self.whitespace = true;
-        let mut breaks = true;
+        let mut at_start = true;
         for c in text.chars() {
-            if is_break(c) {
-                self.write_break(c);
+            if c == '\n' {
+                self.break_line();
                 self.indention = true;
-                breaks = true;
             } else {
-                if breaks {
+                if at_start {
                     self.line();
                 }
                 self.put(c);
                 self.indention = false;
-                breaks = false;
             }
+            at_start = c == '\n';
         }
     }
 }
