@@ -360,7 +360,8 @@ pub fn template(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let limits = Limits { steps: 20_000, output_bytes: 1 << 20, ..Limits::default() };
     let engine = Engine::new(EngineSettings { limits, ..EngineSettings::resource_set() });
-    let inputs = serde_json::json!({"s": "text", "i": 3, "f": 1.5, "l": ["a", 1, null], "m": {"k": "v", "n": {"d": true}}});
+    let inputs =
+        serde_json::json!({"s": "text", "i": 3, "f": 1.5, "l": ["a", 1, null], "m": {"k": "v", "n": {"d": true}}});
     let inputs = inputs.as_object().map(Inputs::new);
     match engine.parse(text).and_then(|template| template.render(&Root::Nil, inputs.as_ref())) {
         Ok(output) => assert!(output.len() <= 3 << 20),
@@ -380,7 +381,9 @@ pub fn emit(data: &[u8]) {
         }
         match yaml::read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()) {
             Ok(documents) => assert_eq!(yaml::emit(&documents[0].value), yaml::emit(&value), "{text:?}"),
-            Err(error) => assert!(error.message.contains("deep") || error.message.contains("nest"), "{text:?}: {error}"),
+            Err(error) => {
+                assert!(error.message.contains("deep") || error.message.contains("nest"), "{text:?}: {error}")
+            }
         }
     }
 }

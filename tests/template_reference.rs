@@ -124,8 +124,25 @@ fn functions() -> Vec<String> {
 #[test]
 fn every_function_takes_odd_arguments_as_go_does() {
     const ARGUMENTS: &[&str] = &[
-        "nil", "2", "-1", "\"\"", "\"abc\"", "inputs.i", "inputs.l", "inputs.m", "0", "1.5", "true", "\"é,1\"", "inputs.nil",
-        "inputs.f", "inputs.lempty", "(until 2)", "(split \",\" \"a,b\")", "(toDate \"2006\" \"2020\")", "(index \"a\" 0)",
+        "nil",
+        "2",
+        "-1",
+        "\"\"",
+        "\"abc\"",
+        "inputs.i",
+        "inputs.l",
+        "inputs.m",
+        "0",
+        "1.5",
+        "true",
+        "\"é,1\"",
+        "inputs.nil",
+        "inputs.f",
+        "inputs.lempty",
+        "(until 2)",
+        "(split \",\" \"a,b\")",
+        "(toDate \"2006\" \"2020\")",
+        "(index \"a\" 0)",
         "inputs.s",
     ];
     const SECOND: &[&str] = ARGUMENTS.split_at(8).0;
@@ -156,19 +173,191 @@ fn every_function_takes_odd_arguments_as_go_does() {
 
 /// Texts that YAML could take for something else, or that have more than one form.
 const TEXTS: &[&str] = &[
-    "", " ", "a", " a", "a ", "a b", "a  b", "true", "True", "TRUE", "tRue", "false", "yes", "Yes", "y", "Y", "n", "no", "on",
-    "off", "Off", "null", "Null", "~", "nil", "0", "-0", "+1", "012", "08", "0o7", "0x1F", "0b1", "1_000", "_1", "1.", ".5", ".",
-    "..", "...", "1.10", "1e6", "1e", "1e400", "-1.5e-3", ".inf", "-.INF", ".nan", "1:30", "12:30:45", "1:60", "1:2.5",
-    "2024-01-01", "2024-1-1", "2024-13-01", "2024-02-30", "2024-01-01T00:00:00Z", "2024-01-01t1:2:3.5+02:00",
-    "2024-01-01 00:00:00", "2024-01-01 00:00", "20240101", "-", "- a", "-a", "--", "---", "--- a", "----", "--x", "?", "? a",
-    "?a", ":", ": a", ":a", "a:", "a: b", "a:b", "a :b", "http://x:80/a", "#", "#a", "a#b", "a #b", "a\t#b", ",", ",a", "a,b",
-    "[", "[a]", "a[b]", "]", "{", "{a}", "{}", "[]", "a{b", "&a", "a&b", "*a", "!a", "!!str a", "|", "|a", "a|b", ">", ">a",
-    ">=1.0.0", "<1", "<<", "=", "'", "'a'", "it's", "a'", "\"", "\"a\"", "a\"b", "%a", "a%", "@a", "a@b", "`a`", "\\", "a\\b",
-    "\n", "a\n", "a\n\n", "\na", "\n\n", "a\nb", "a\nb\n", "a\n\nb", "  a\nb", "a\n  b", "a \nb", "a\n b \n", "a\n# b", "\ta",
-    "a\tb", "a\nb\tc", "a\r", "a\r\nb", "\u{7}", "\u{0}", "\u{1b}x", "\u{85}", "a\u{85}b", "\u{a0}", "a\u{a0}b", "é", "日本語",
-    "a\u{2028}b", "\u{2029}", "😀", "a\n😀", "\u{feff}a", "a\u{feff}", "\u{fffd}", "\u{e000}", "<< inputs.a >>",
-    "<< inputs.a | quote >>", "it's << inputs.a >>", "{{ .x }}", "1.2.3", "v1", "1a", "a1", "$x", "/", "/a", "a/b", "(a)", ".a",
-    "a.b", "+", "+a", "*", "x=y", "null ", "0x", "1__0", "2024", "é: ü", "é #",
+    "",
+    " ",
+    "a",
+    " a",
+    "a ",
+    "a b",
+    "a  b",
+    "true",
+    "True",
+    "TRUE",
+    "tRue",
+    "false",
+    "yes",
+    "Yes",
+    "y",
+    "Y",
+    "n",
+    "no",
+    "on",
+    "off",
+    "Off",
+    "null",
+    "Null",
+    "~",
+    "nil",
+    "0",
+    "-0",
+    "+1",
+    "012",
+    "08",
+    "0o7",
+    "0x1F",
+    "0b1",
+    "1_000",
+    "_1",
+    "1.",
+    ".5",
+    ".",
+    "..",
+    "...",
+    "1.10",
+    "1e6",
+    "1e",
+    "1e400",
+    "-1.5e-3",
+    ".inf",
+    "-.INF",
+    ".nan",
+    "1:30",
+    "12:30:45",
+    "1:60",
+    "1:2.5",
+    "2024-01-01",
+    "2024-1-1",
+    "2024-13-01",
+    "2024-02-30",
+    "2024-01-01T00:00:00Z",
+    "2024-01-01t1:2:3.5+02:00",
+    "2024-01-01 00:00:00",
+    "2024-01-01 00:00",
+    "20240101",
+    "-",
+    "- a",
+    "-a",
+    "--",
+    "---",
+    "--- a",
+    "----",
+    "--x",
+    "?",
+    "? a",
+    "?a",
+    ":",
+    ": a",
+    ":a",
+    "a:",
+    "a: b",
+    "a:b",
+    "a :b",
+    "http://x:80/a",
+    "#",
+    "#a",
+    "a#b",
+    "a #b",
+    "a\t#b",
+    ",",
+    ",a",
+    "a,b",
+    "[",
+    "[a]",
+    "a[b]",
+    "]",
+    "{",
+    "{a}",
+    "{}",
+    "[]",
+    "a{b",
+    "&a",
+    "a&b",
+    "*a",
+    "!a",
+    "!!str a",
+    "|",
+    "|a",
+    "a|b",
+    ">",
+    ">a",
+    ">=1.0.0",
+    "<1",
+    "<<",
+    "=",
+    "'",
+    "'a'",
+    "it's",
+    "a'",
+    "\"",
+    "\"a\"",
+    "a\"b",
+    "%a",
+    "a%",
+    "@a",
+    "a@b",
+    "`a`",
+    "\\",
+    "a\\b",
+    "\n",
+    "a\n",
+    "a\n\n",
+    "\na",
+    "\n\n",
+    "a\nb",
+    "a\nb\n",
+    "a\n\nb",
+    "  a\nb",
+    "a\n  b",
+    "a \nb",
+    "a\n b \n",
+    "a\n# b",
+    "\ta",
+    "a\tb",
+    "a\nb\tc",
+    "a\r",
+    "a\r\nb",
+    "\u{7}",
+    "\u{0}",
+    "\u{1b}x",
+    "\u{85}",
+    "a\u{85}b",
+    "\u{a0}",
+    "a\u{a0}b",
+    "é",
+    "日本語",
+    "a\u{2028}b",
+    "\u{2029}",
+    "😀",
+    "a\n😀",
+    "\u{feff}a",
+    "a\u{feff}",
+    "\u{fffd}",
+    "\u{e000}",
+    "<< inputs.a >>",
+    "<< inputs.a | quote >>",
+    "it's << inputs.a >>",
+    "{{ .x }}",
+    "1.2.3",
+    "v1",
+    "1a",
+    "a1",
+    "$x",
+    "/",
+    "/a",
+    "a/b",
+    "(a)",
+    ".a",
+    "a.b",
+    "+",
+    "+a",
+    "*",
+    "x=y",
+    "null ",
+    "0x",
+    "1__0",
+    "2024",
+    "é: ü",
+    "é #",
 ];
 
 fn emission_cases() -> Vec<Json> {
@@ -179,20 +368,42 @@ fn emission_cases() -> Vec<Json> {
     }
     for length in [60, 78, 79, 80, 81, 82, 120, 128, 129, 300] {
         let words: String = "word ".chars().cycle().take(length).collect();
-        for text in [words.clone(), format!("{words}: x"), format!("{words}\t"), format!("a  {words}  b"), "x".repeat(length)] {
+        for text in
+            [words.clone(), format!("{words}: x"), format!("{words}\t"), format!("a  {words}  b"), "x".repeat(length)]
+        {
             cases.push(json!({"k": text, "deep": {"er": [text.clone()]}}));
             cases.push(json!({(text.clone()): {"a": [1]}, "z": [{(text): []}]}));
         }
     }
     for number in [
-        "0", "1", "-1", "1.0", "1.5", "-2.25", "1e3", "1e20", "1e21", "1.5e300", "1e-5", "0.0001", "1e-7", "123456.5", "1234567.5",
-        "12345678901234567890", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "18446744073709551616", "100000000000000000000",
+        "0",
+        "1",
+        "-1",
+        "1.0",
+        "1.5",
+        "-2.25",
+        "1e3",
+        "1e20",
+        "1e21",
+        "1.5e300",
+        "1e-5",
+        "0.0001",
+        "1e-7",
+        "123456.5",
+        "1234567.5",
+        "12345678901234567890",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "100000000000000000000",
     ] {
         cases.push(serde_json::from_str(number).unwrap());
     }
     cases.push(json!({"a": null, "b": true, "c": false, "d": [], "e": {}, "f": [[]], "g": [{}], "h": {"i": {}}, "j": [[1, [2]], [[3]]]}));
     cases.push(json!([[["a"]], {"b": {"c": [["d"]]}}, [{"e": 1, "f": [2]}]]));
-    let keys = "a a1 a2 a10 a01 a001 b-y b.z b_x A Z z 1 10 2 02 -1 _ é ü a-1 a-10 a-2 a0 a00 x0y x00y 9 09 v1.10 v1.9 ''";
+    let keys =
+        "a a1 a2 a10 a01 a001 b-y b.z b_x A Z z 1 10 2 02 -1 _ é ü a-1 a-10 a-2 a0 a00 x0y x00y 9 09 v1.10 v1.9 ''";
     let map: serde_json::Map<String, Json> = keys.split(' ').map(|key| (key.to_owned(), json!(1))).collect();
     cases.push(Json::Object(map));
     cases
@@ -236,8 +447,15 @@ fn what_is_written_reads_as_it_was() {
 /// are line ends of other scripts, tabs where they do no harm, JSON's escapes, and collections as keys.
 fn is_read_otherwise(name: &str, text: &str) -> bool {
     let is_strange = |c| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\t' | '\r');
-    let odd_names = ["item -", "item !", "key &", "key \"&a\"", "key \"{}\"", "key \"[]\"", "alone \"...\"", "doc: dots only"];
-    let odd_documents = ["doc: yaml directive", "doc: unknown directive", "doc: merge alias", "doc: flow question", "doc: alias across"];
+    let odd_names =
+        ["item -", "item !", "key &", "key \"&a\"", "key \"{}\"", "key \"[]\"", "alone \"...\"", "doc: dots only"];
+    let odd_documents = [
+        "doc: yaml directive",
+        "doc: unknown directive",
+        "doc: merge alias",
+        "doc: flow question",
+        "doc: alias across",
+    ];
     text.contains(is_strange)
         || ["-0.0", "\\/", "\\ud83d", "\\uD83D"].iter().any(|part| text.contains(part))
         || (name.starts_with("key \"") && name.contains("\\n"))
@@ -252,7 +470,9 @@ fn yaml_is_read_as_the_original_reads_rendered_text() {
         .iter()
         .map(|case| (case["name"].as_str().unwrap().to_owned(), case["yaml"].as_str().unwrap().to_owned()))
         .collect();
-    for text in TEXTS.iter().copied().chain("0b101 0o10 010 08 5. -0 1.10 6.7.x 1e +.5 0x_1 1_0.5 !!str\u{20}1".split(' ')) {
+    for text in
+        TEXTS.iter().copied().chain("0b101 0o10 010 08 5. -0 1.10 6.7.x 1e +.5 0x_1 1_0.5 !!str\u{20}1".split(' '))
+    {
         cases.push((format!("value {text:?}"), format!("k: {text}\n")));
         cases.push((format!("element {text:?}"), format!("- {text}\n")));
         cases.push((format!("key {text:?}"), format!("{text}: v\n")));
@@ -261,7 +481,8 @@ fn yaml_is_read_as_the_original_reads_rendered_text() {
     let requests: Vec<Json> = cases.iter().map(|(_, text)| json!({"read": text})).collect();
     let mut wrong = Vec::new();
     for ((name, text), want) in cases.iter().zip(ask(&requests)) {
-        let first = |documents: Vec<yaml::Document>| documents.into_iter().next().map_or(Json::Null, |first| first.value);
+        let first =
+            |documents: Vec<yaml::Document>| documents.into_iter().next().map_or(Json::Null, |first| first.value);
         let got = yaml::read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()).map(first);
         let want = match want.error {
             Some(error) => Err(error),

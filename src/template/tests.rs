@@ -29,7 +29,8 @@ fn limit_of(text: &str) -> String {
 #[test]
 fn an_error_tells_its_line_and_column() {
     let error = rendered("a\nbb << inputs.missing >>").unwrap_err();
-    let message = "template: resourceset:2:6: executing \"resourceset\" at <inputs>: map has no entry for key \"missing\"";
+    let message =
+        "template: resourceset:2:6: executing \"resourceset\" at <inputs>: map has no entry for key \"missing\"";
     assert_eq!((error.to_string().as_str(), error.line, error.column), (message, 2, Some(6)));
     assert_eq!(error.kind, ErrorKind::Execute);
     let error = rendered("a\n<< nope >>").unwrap_err();
@@ -122,7 +123,10 @@ fn a_template_renders_again_and_in_parallel() {
 
 #[test]
 fn the_words_for_true_and_false_become_bools() {
-    assert_eq!(rendered("<< bool \"t\" >> << bool \"FALSE\" >> << bool 2 >> << bool 0.0 >> << bool true >>").as_deref(), Ok("true false true false true"));
+    assert_eq!(
+        rendered("<< bool \"t\" >> << bool \"FALSE\" >> << bool 2 >> << bool 0.0 >> << bool true >>").as_deref(),
+        Ok("true false true false true")
+    );
     let error = rendered("<< bool \"yes\" >>").unwrap_err();
     assert!(error.to_string().ends_with("error calling bool: strconv.ParseBool: parsing \"yes\": invalid syntax"));
 }

@@ -44,9 +44,8 @@ impl Duration {
             if name.is_empty() {
                 return Err(format!("time: missing unit in duration {}", shown()));
             }
-            let unit = unit(name).ok_or_else(|| {
-                format!("time: unknown unit {} in duration {}", quoted(name), shown())
-            })?;
+            let unit =
+                unit(name).ok_or_else(|| format!("time: unknown unit {} in duration {}", quoted(name), shown()))?;
             total += nanos(whole, fraction, unit).ok_or_else(invalid)?;
             rest = tail;
         }

@@ -39,8 +39,7 @@ pub(crate) fn parse(layout: &str, text: &str) -> Result<Time, String> {
     let (mut layout_rest, mut rest) = (layout, text);
     let error = |message: &str| format!("parsing time {}{message}", quoted(text));
     let mismatch = |at: &str, wanted: &str| {
-        let (layout, at, wanted) =
-            (quoted(layout), quoted(at), quoted(wanted));
+        let (layout, at, wanted) = (quoted(layout), quoted(at), quoted(wanted));
         error(&format!(" as {layout}: cannot parse {at} as {wanted}"))
     };
     loop {

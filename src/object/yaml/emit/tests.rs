@@ -49,7 +49,8 @@ fn a_long_text_is_continued_on_the_next_line_only_where_that_is_asked_for() {
 
 #[test]
 fn numbers_have_the_forms_of_the_original() {
-    for (number, written) in [("1e3", "1000"), ("1.5", "1.5"), ("1e21", "1e+21"), ("1234567.5", "1.2345675e+06"), ("1e-5", "1e-05")]
+    for (number, written) in
+        [("1e3", "1000"), ("1.5", "1.5"), ("1e21", "1e+21"), ("1234567.5", "1.2345675e+06"), ("1e-5", "1e-05")]
     {
         let value: serde_json::Value = serde_json::from_str(number).unwrap();
         assert_eq!(emit(&value), format!("{written}\n"));
