@@ -1,7 +1,7 @@
 //! Steps onto the cluster: apply, wait, and delete what is not wanted any more (resourceset §7.4-§7.6).
 //!
-//! The promise of the inventory: before the first write the status names all that will be written, beside all that was owned
-//! before; after the last it names what is owned. So nothing is forgotten, whenever the process ends.
+//! The promise of the inventory: before the first write of a step the status names all that the step may write, beside all
+//! that was owned before; after the last it names what is owned. So nothing is forgotten, whenever the process ends.
 
 use std::time::Duration;
 
@@ -49,7 +49,6 @@ pub(super) async fn run(
     let how = ApplyHow { force, until: Instant::now() + DEADLINE, stop: run.cx.stop().clone() };
     let old = run.state.inventory();
     let mut work = Work { run, set, revision: &transformed.revision, how, old, applied: Inventory::default() };
-    work.announce(&transformed.steps).await?;
     let ended = work.steps(&transformed.steps, unknown).await;
     if ended.is_err() && !matches!(ended, Err(Halt::Held(_))) {
         work.write_down();
@@ -74,20 +73,21 @@ fn inventory_of<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> Inventory {
 }
 
 impl Work<'_, '_> {
-    /// Writes down all that may be written from here on.
-    async fn announce(&mut self, steps: &[Step]) -> Result<(), Halt> {
-        let objects: Vec<_> = steps.iter().flat_map(|step| &step.objects).cloned().collect();
-        let wanted = inventory_of(&self.set.entries(&objects).await);
-        if wanted.without(&self.old).is_empty() {
+    /// Writes down what a step may write, beside all from before.
+    async fn announce(&mut self, step: &Step) -> Result<(), Halt> {
+        let wanted = inventory_of(&self.set.entries(&step.objects).await);
+        let told = self.run.state.inventory();
+        if wanted.without(&told).is_empty() {
             return Ok(());
         }
-        self.run.state.status.inventory = Some(self.old.union(&wanted));
+        self.run.state.status.inventory = Some(told.union(&wanted));
         self.run.save().await
     }
 
     async fn steps(&mut self, steps: &[Step], unknown: &[String]) -> Result<(), Halt> {
         let mut outcome = SetOutcome::default();
         for (index, step) in steps.iter().enumerate() {
+            self.announce(step).await?;
             outcome = self.apply(step).await?;
             let is_last = index + 1 == steps.len();
             if is_last || step.objects.is_empty() {

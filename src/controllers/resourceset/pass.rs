@@ -76,6 +76,8 @@ pub(super) struct Run<'a> {
     pub(super) owner: &'a ResourceSets,
     pub(super) object: Arc<ResourceSet>,
     pub(super) cx: &'a Pass<ResourceSet>,
+    /// The object as the last write left it: what the next one is compared with.
+    written: Arc<ResourceSet>,
     pub(super) state: State,
     pub(super) counts: Counts,
     pub(super) begun: Instant,
@@ -87,6 +89,7 @@ pub(super) async fn run(owner: &ResourceSets, object: &Arc<ResourceSet>, cx: &Pa
         owner,
         object: Arc::clone(object),
         cx,
+        written: Arc::clone(object),
         state: State::of(object),
         counts: Counts::default(),
         begun: Instant::now(),
@@ -143,7 +146,9 @@ impl Run<'_> {
 
     /// Writes the status as it stands.
     pub(super) async fn save(&mut self) -> Result<(), Halt> {
-        self.cx.patch_status(&self.object, &self.state.status).await.map(drop).map_err(Halt::Status)
+        let written = self.cx.patch_status(&self.written, &self.state.status).await.map_err(Halt::Status)?;
+        self.written = Arc::new(written);
+        Ok(())
     }
 
     /// Dependencies are read with the operator's own rights. While one is missing, its changes wake the object.

@@ -189,7 +189,8 @@ fn deployment(name: &str) -> Value {
         "metadata": { "name": name, "namespace": "<< inputs.provider.namespace >>" },
         "spec": { "selector": { "matchLabels": { "app": name } }, "template": {
             "metadata": { "labels": { "app": name } },
-            "spec": { "containers": [{ "name": "a", "image": "none.test/<< inputs.image >>" }] } } } })
+            "spec": { "nodeSelector": { "no": "node" },
+                "containers": [{ "name": "a", "image": "none.test/<< inputs.image >>" }] } } } })
 }
 
 /// R14

@@ -12,7 +12,7 @@ use fluxd::operator::controller::ControllerSettings;
 use fluxd::runtime::{Scoped, Stop, scoped};
 use serde_json::{Value, json};
 
-use crate::rig::{ControlPlane, eventually, install_crypto};
+use crate::rig::{ControlPlane, eventually};
 
 /// The controllers at work in one namespace.
 pub(super) struct Running {
@@ -42,7 +42,6 @@ pub(super) async fn start(prefix: &str) -> Running {
 }
 
 pub(super) async fn start_with(prefix: &str, settings: resourceset::Settings) -> Running {
-    install_crypto();
     let plane = definitions::plane();
     let namespace = plane.namespace(prefix);
     start_in(plane, namespace, settings).await

@@ -6,8 +6,15 @@ use super::{config_map, start};
 use crate::rig::eventually;
 
 fn source(running: &super::Running, kind: &str, data: Value) {
-    let field = if kind == "Secret" { "stringData" } else { "data" };
-    running.apply(json!({ "apiVersion": "v1", "kind": kind, field: data,
+    let encoded = |text: &Value| {
+        use base64::Engine as _;
+        base64::engine::general_purpose::STANDARD.encode(text.as_str().unwrap())
+    };
+    let data: serde_json::Map<String, Value> = match kind {
+        "Secret" => data.as_object().unwrap().iter().map(|(k, v)| (k.clone(), json!(encoded(v)))).collect(),
+        _ => data.as_object().unwrap().clone(),
+    };
+    running.apply(json!({ "apiVersion": "v1", "kind": kind, "data": data,
         "metadata": { "name": "source", "labels": { "reconcile.fluxcd.io/watch": "Enabled", "own": "x" } } }));
 }
 

@@ -53,7 +53,7 @@ async fn steps_are_applied_in_order_and_told_of_one_by_one() {
 fn job(name: &str, command: &str) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "Job",
         "metadata": { "name": name, "namespace": "<< inputs.provider.namespace >>" },
-        "spec": { "template": { "spec": { "restartPolicy": "Never",
+        "spec": { "template": { "spec": { "restartPolicy": "Never", "nodeSelector": { "no": "node" },
             "containers": [{ "name": "a", "image": "none.test/a", "command": [command] }] } } } })
 }
 
@@ -94,7 +94,7 @@ fn fail(running: &super::Running, name: &str) -> Value {
         json!({ "type": kind, "status": "True", "reason": "BackoffLimitExceeded",
         "lastTransitionTime": now, "lastProbeTime": now, "message": "" })
     };
-    let status = json!({ "status": { "startTime": now, "failed": 1, "conditions": [condition("FailureTarget"), condition("Failed")] } });
+    let status = json!({ "status": { "active": 0, "failed": 1, "conditions": [condition("FailureTarget"), condition("Failed")] } });
     running.plane.kubectl(&[
         "patch",
         "job",
