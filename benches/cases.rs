@@ -8,6 +8,7 @@ use crate::raw::{Raw, config_map, config_map_path};
 use crate::registry;
 use crate::release;
 use crate::rig::{ControlPlane, Fluxd, FluxdBuilder, Repo, eventually};
+use crate::sets;
 
 /// A case: measures and adds its rows.
 type Case = fn(&Bench, &mut Figures);
@@ -25,6 +26,11 @@ pub const ALL: &[(&str, Case)] = &[
     ("flood", release::flood),
     ("registry", registry::first_decision),
     ("races", crate::races::races),
+    ("sets-500", sets::inputs_500),
+    ("sets-10000", sets::inputs_10000),
+    ("sets-1000", sets::sets_1000),
+    ("sets-unhealthy", sets::sets_unhealthy),
+    ("sets-quiet", sets::sets_quiet),
 ];
 
 /// Objects per namespace in the repositories.
@@ -49,6 +55,11 @@ impl Bench {
     /// Runs something asynchronous.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
+    }
+
+    /// The bare client.
+    pub fn raw(&self) -> &Raw {
+        &self.raw
     }
 
     /// The control plane.

@@ -24,6 +24,7 @@ mod races;
 mod raw;
 mod registry;
 mod release;
+mod sets;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();

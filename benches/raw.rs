@@ -66,6 +66,33 @@ impl Raw {
     }
 }
 
+impl Raw {
+    /// Merge-patches one object.
+    pub async fn merge(&self, path: &str, body: Vec<u8>) -> u16 {
+        let url = format!("{}{path}?fieldManager=raw", self.base);
+        let request = self.http.patch(url).header("content-type", "application/merge-patch+json").body(body);
+        self.send(request).await.0
+    }
+
+    /// Tries and then applies each body, with [`IN_FLIGHT`] in flight; returns the time it took.
+    pub async fn try_and_apply_all(&self, bodies: Vec<(String, Vec<u8>)>) -> Duration {
+        let start = Instant::now();
+        let failed = futures::stream::iter(bodies)
+            .map(|(path, body)| async move {
+                let url = format!("{}{path}?fieldManager=raw&force=true&dryRun=All", self.base);
+                let dry =
+                    self.http.patch(url).header("content-type", "application/apply-patch+yaml").body(body.clone());
+                (self.send(dry).await.0, self.apply(&path, body).await)
+            })
+            .buffer_unordered(IN_FLIGHT)
+            .filter(|(dry, wet)| futures::future::ready(!(200..300).contains(dry) || !(200..300).contains(wet)))
+            .count()
+            .await;
+        assert_eq!(failed, 0, "the bare client's own requests must all succeed");
+        start.elapsed()
+    }
+}
+
 /// A small ConfigMap, as the bare client and the repositories of the benchmarks both use it.
 pub fn config_map(namespace: &str, name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace},

@@ -179,12 +179,12 @@ fn start(settings: Settings, connected: Connected, tasks: &Tasks, stop: &Stop) -
     handle.attach(operator.handle());
     let (mut release, mut leader, mut leading) = (None, None, None);
     if let Some(election) = settings.leader_election {
-        let running = elect(election, client.clone());
+        let running = elect(election, client);
         operator = operator.with_leadership(running.leading.clone());
         (release, leader, leading) = (Some(running.release), Some(running.leader), Some(running.leading));
     }
     if let Some(common) = settings.controllers {
-        controllers::start(common, Cluster { client, config, metrics: counted, leading }, tasks, stop)?;
+        controllers::start(common, Cluster { config, metrics: counted, leading }, tasks, stop)?;
     }
     let probes = Probes::default();
     let token = || stop.clone();

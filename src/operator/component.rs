@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::apply::Outcome;
-use crate::object::Object;
+use crate::object::{Object, Origin};
 use crate::runtime::Stop;
 
 use super::reads::Reads;
@@ -14,6 +14,9 @@ pub enum Error {
     /// What is wanted is not known yet; it is no fault, and tried again at the next trigger.
     #[error("{0}")]
     NotReady(String),
+    /// What is asked for cannot be had before somebody changes it: not tried again by itself where that is known to come.
+    #[error("{0}")]
+    Invalid(String),
     /// The component failed.
     #[error("{0}")]
     Component(Box<dyn std::error::Error + Send + Sync>),
@@ -81,6 +84,30 @@ pub struct Desired {
     pub force: bool,
     /// Whether our marks are to be looked for on every kind first.
     pub force_full: bool,
+}
+
+impl Desired {
+    /// These objects and no others.
+    pub fn all(objects: Vec<Arc<Object>>) -> Self {
+        Self { objects, complete: true, ..Self::default() }
+    }
+
+    /// None at all; [`Desired::add`] puts objects in.
+    pub fn none() -> Self {
+        Self::all(Vec::new())
+    }
+
+    /// Adds an object: a value with `apiVersion` and `kind`, such as one of `k8s_openapi`'s types or `serde_json::json!`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when it is no object.
+    pub fn add(&mut self, object: &impl serde::Serialize) -> Result<&mut Self, Error> {
+        let value = serde_json::to_value(object).map_err(|e| Error::Invalid(e.to_string()))?;
+        let origin = Origin { file: "an object of the operator".into(), line: 1, generated: true };
+        let object = Object::new(&value, origin).map_err(|e| Error::Invalid(e.to_string()))?;
+        self.objects.push(Arc::new(object));
+        Ok(self)
+    }
 }
 
 /// An author's part: what is wanted, and what follows an outcome.

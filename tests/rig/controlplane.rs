@@ -33,8 +33,30 @@ impl ControlPlane {
     /// Starts one for this test alone, which may stop and break it.
     #[track_caller]
     pub fn start() -> Self {
-        install_crypto();
+        Self::start_in(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target directory is writable"))
+    }
+
+    /// Starts one whose API server writes down who asked for what.
+    #[track_caller]
+    pub fn audited() -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target directory is writable");
+        let policy =
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+        std::fs::write(directory.path().join("audit-policy.yaml"), policy).expect("the directory is writable");
+        Self::start_in(directory)
+    }
+
+    /// What its API server wrote down so far, of a control plane started by [`ControlPlane::audited`].
+    #[track_caller]
+    pub fn audit(&self) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(self.directory.path().join("audit.log")).expect("it is audited");
+        // The last line may be half written.
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    #[track_caller]
+    fn start_in(directory: tempfile::TempDir) -> Self {
+        install_crypto();
         let mut command = Command::new(source_root().join("scripts/controlplane"));
         command.arg("serve").arg(directory.path()).arg("--remove");
         let mut serve = Process::start(command, "TERM");

@@ -34,4 +34,4 @@ pub use registry::{DockerRegistry, Double, Image, Scripted, Seen, Tunnel, basic,
 pub use servers::{Answer, GitHttp, GitHttpOptions, GitSsh};
 pub use tools::tool;
 pub use wait::{DEADLINE, eventually, eventually_async};
-pub use webhook::{Verdict, Webhook, configuration};
+pub use webhook::{Review, Verdict, Webhook, configuration};

@@ -21,8 +21,19 @@ pub enum Verdict {
     Hold,
 }
 
-/// Decides by operation (`CREATE`, `UPDATE`, `DELETE`) and name.
-type Rule = Box<dyn Fn(&str, &str) -> Verdict + Send>;
+/// What a webhook is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: String,
+    /// Name of the object.
+    pub name: String,
+    /// Whether nothing will be written.
+    pub dry_run: bool,
+}
+
+/// Decides about one request.
+type Rule = Box<dyn Fn(&Review) -> Verdict + Send>;
 
 /// A webhook for the config maps of one namespace.
 pub struct Webhook<'a> {
@@ -44,7 +55,7 @@ impl<'a> Webhook<'a> {
         super::controlplane::install_crypto();
         let certificates = write_certificates("127.0.0.1");
         let acceptor = tls_acceptor(certificates.path());
-        let desk = Arc::new(Desk { rule: Mutex::new(Box::new(|_, _| Verdict::Allow)), waiting: Mutex::default() });
+        let desk = Arc::new(Desk { rule: Mutex::new(Box::new(|_| Verdict::Allow)), waiting: Mutex::default() });
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (tell_port, port) = mpsc::channel();
         let state = desk.clone();
@@ -68,8 +79,13 @@ impl<'a> Webhook<'a> {
         webhook
     }
 
-    /// Replaces the rule; requests that are held are decided again.
+    /// Replaces the rule, by operation (`CREATE`, `UPDATE`, `DELETE`) and name; requests that are held are decided again.
     pub fn set(&self, rule: impl Fn(&str, &str) -> Verdict + Send + 'static) {
+        self.decide(move |review| rule(&review.operation, &review.name));
+    }
+
+    /// The same for rules that tell dry runs from writes.
+    pub fn decide(&self, rule: impl Fn(&Review) -> Verdict + Send + 'static) {
         self.desk.waiting.lock().expect("never poisoned").clear();
         *self.desk.rule.lock().expect("never poisoned") = Box::new(rule);
     }
@@ -99,13 +115,14 @@ impl Drop for Webhook<'_> {
 async fn review(State(desk): State<Arc<Desk>>, Json(body): Json<Value>) -> Json<Value> {
     let request = &body["request"];
     let text = |field: &str| request[field].as_str().unwrap_or_default().to_owned();
-    let (operation, name) = (text("operation"), text("name"));
+    let dry_run = request["dryRun"] == true;
+    let review = Review { operation: text("operation"), name: text("name"), dry_run };
     let verdict = loop {
-        let verdict = (desk.rule.lock().expect("never poisoned"))(&operation, &name);
+        let verdict = (desk.rule.lock().expect("never poisoned"))(&review);
         if verdict != Verdict::Hold {
             break verdict;
         }
-        desk.waiting.lock().expect("never poisoned").push(format!("{operation} {name}"));
+        desk.waiting.lock().expect("never poisoned").push(format!("{} {}", review.operation, review.name));
         tokio::time::sleep(Duration::from_millis(25)).await;
     };
     Json(json!({

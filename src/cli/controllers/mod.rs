@@ -1,6 +1,7 @@
 //! `fluxd controllers`, the controllers beside the git loop, and `fluxd crd`: which controllers there are, with which
 //! settings, in which process. What they do is theirs.
 
+mod counted;
 mod run;
 mod settings;
 mod start;

@@ -70,7 +70,7 @@ async fn begin(
             (None, None)
         }
     };
-    start(settings.common, Cluster { client, config, metrics, leading }, tasks, stop)?;
+    start(settings.common, Cluster { config, metrics, leading }, tasks, stop)?;
     Ok(release)
 }
 

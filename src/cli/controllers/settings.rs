@@ -7,11 +7,16 @@ use tracing::Level;
 
 use super::super::environment::Environment;
 use super::super::flags::Given;
-use super::super::settings::SettingsError;
+use super::super::settings::{SettingsError, reach};
+use crate::operator::controller::Shard;
+use crate::provider;
 use crate::runtime::{ElectionSettings, log};
 
+/// The label that places an object in a shard.
+const SHARD_LABEL: &str = "sharding.fluxd.io/shard";
+
 /// How the controllers work, in whichever process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct Common {
     /// Objects of one kind under way at once.
     pub(in crate::cli) concurrency: usize,
@@ -33,9 +38,11 @@ pub(in crate::cli) struct Common {
     pub(in crate::cli) jitter: u8,
     /// First and longest wait before a retry.
     pub(in crate::cli) retry: (Duration, Duration),
-    /// Tokens kept, and for how long at most.
-    pub(in crate::cli) tokens: (usize, Duration),
-    /// Where events are sent; empty for the notification-controller of the cluster's one FluxInstance.
+    /// Which part of them is this replica's.
+    pub(in crate::cli) shard: Option<Shard>,
+    /// How input providers reach what they list, and how long they keep tokens.
+    pub(in crate::cli) providers: provider::Settings,
+    /// Where events are sent.
     pub(in crate::cli) notify: Notify,
     /// Name of this replica in events.
     pub(in crate::cli) instance: String,
@@ -91,21 +98,45 @@ pub(in crate::cli) fn common(flags: &Given, env: &Environment) -> Result<Common,
         selector: flags.text("watch-label-selector"),
         jitter: jitter.ok_or_else(|| SettingsError("--interval-jitter-percentage must be from 0 to 99".to_owned()))?,
         retry,
-        tokens: (count("token-cache-max-size", 0)?, flags.duration("token-cache-max-duration")),
+        shard: shard(&flags.text("shard"))?,
+        providers: provider::Settings {
+            token_cache_size: count("token-cache-max-size", 0)?,
+            token_cache_duration: flags.duration("token-cache-max-duration"),
+            ..reach(env)
+        },
         notify: notify(env),
         instance: env.pod_name(),
     })
 }
 
+/// Reads `INDEX/OF`.
+fn shard(given: &str) -> Result<Option<Shard>, SettingsError> {
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let parts = given.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((index, of)) if index < of => Ok(Some(Shard { index, of, label: SHARD_LABEL.to_owned() })),
+        _ => Err(SettingsError(format!(
+            "--shard must be INDEX/OF with INDEX from 0 to OF-1, such as 0/3, not {given:?}"
+        ))),
+    }
+}
+
 /// Checks the flags of `fluxd controllers`.
 pub(super) fn alone(flags: &Given, env: &Environment) -> Result<Settings, SettingsError> {
     let kubeconfig = Some(PathBuf::from(flags.text("kubeconfig"))).filter(|path| !path.as_os_str().is_empty());
+    let common = common(flags, env)?;
+    let mut election = election(flags, env);
+    if let (Some(election), Some(shard)) = (&mut election, &common.shard) {
+        election.name = format!("{}-{}", election.name, shard.index);
+    }
     Ok(Settings {
-        common: common(flags, env)?,
+        common,
         health: flags.text("health-addr"),
         metrics: flags.text("metrics-addr"),
         kubeconfig,
-        election: election(flags, env),
+        election,
     })
 }
 
@@ -183,7 +214,8 @@ mod tests {
         let common = &all.common;
         assert_eq!((common.concurrency, common.requeue_dependency), (10, Duration::from_secs(5)));
         assert_eq!(common.retry, (Duration::from_millis(750), Duration::from_secs(900)));
-        assert_eq!((common.jitter, common.tokens), (5, (100, Duration::from_secs(3600))));
+        let tokens = (common.providers.token_cache_size, common.providers.token_cache_duration);
+        assert_eq!((common.jitter, tokens), (5, (100, Duration::from_secs(3600))));
         assert_eq!(common.configs, "reconcile.fluxcd.io/watch=Enabled");
         assert_eq!((&common.default_account, &common.default_workload_account), (&None, &None));
         assert_eq!((all.health.as_str(), all.metrics.as_str()), (":8081", ":8080"));
@@ -230,6 +262,7 @@ mod tests {
         assert_eq!(lease(&[], &[]), None);
         assert_eq!(lease(&[], &[("RUNTIME_NAMESPACE", "flux")]).as_deref(), Some("flux/flux-operator"));
         assert_eq!(lease(&["--leader-elect-namespace=a"], &[]).as_deref(), Some("a/flux-operator"));
+        assert_eq!(lease(&["--leader-elect-namespace=a", "--shard=1/2"], &[]).as_deref(), Some("a/flux-operator-1"));
         assert_eq!(lease(&["--leader-elect-namespace=a", "--leader-elect=false"], &[]), None);
     }
 
@@ -240,6 +273,8 @@ mod tests {
             ("--interval-jitter-percentage=100", "--interval-jitter-percentage"),
             ("--min-retry-delay=1h", "--min-retry-delay"),
             ("--token-cache-max-size=-1", "--token-cache-max-size"),
+            ("--shard=3/3", "--shard"),
+            ("--shard=one", "--shard"),
         ] {
             assert!(built(&[arg], &[]).unwrap_err().contains(name), "{arg}");
         }

@@ -56,6 +56,12 @@ pub(super) static SHARED: &[Flag] = &[
         "labels of the ResourceSets and input providers that are reconciled, to share them among several deployments",
     )),
     flag(Flag::new(
+        "shard",
+        Text,
+        "",
+        "part of the objects that this replica reconciles, as INDEX/OF such as 0/3; each part has a Lease of its own",
+    )),
+    flag(Flag::new(
         "interval-jitter-percentage",
         Uint,
         "5",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::environment::Environment;
 use super::super::flags::Given;
 use super::{Notice, SettingsError};
+use crate::provider;
 use crate::registry::{Aws, Azure, Ecr, Google, Proxies, Settings};
 
 /// What scanning is told.
@@ -36,10 +37,7 @@ pub(super) fn registry(flags: &Given, env: &Environment) -> Result<Settings, Set
             exclude_ids: flags.list("registry-ecr-exclude-id"),
             aws: aws(env),
         },
-        google: Google {
-            metadata_endpoint: text(env, "GCE_METADATA_HOST").map(|host| format!("http://{host}")),
-            ..Google::default()
-        },
+        google: google(env),
         azure: azure(env),
         proxies: proxies(env),
         cache: path("cache-dir").map(|dir| dir.join("images.redb")),
@@ -87,6 +85,17 @@ fn aws(env: &Environment) -> Aws {
         container_credentials_uri: text("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
         container_token_file: env.var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").map(PathBuf::from),
     }
+}
+
+fn google(env: &Environment) -> Google {
+    let metadata_endpoint = text(env, "GCE_METADATA_HOST").map(|host| format!("http://{host}"));
+    Google { metadata_endpoint, ..Google::default() }
+}
+
+/// How input providers reach what they list: proxies, and the process's own identity at clouds.
+pub(in crate::cli) fn reach(env: &Environment) -> provider::Settings {
+    let (aws, azure, google) = (aws(env), azure(env), google(env));
+    provider::Settings { proxies: proxies(env), aws, azure, google, ..provider::Settings::default() }
 }
 
 fn azure(env: &Environment) -> Azure {

@@ -18,6 +18,8 @@ use crate::{daemon, daemon::MarkerStore, registry, serve};
 
 mod images;
 
+pub(super) use images::reach;
+
 use super::environment::Environment;
 use super::flags::Given;
 use super::{controllers, leader};

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::apply::{self, Done, FailureKind, Manner, Meter, ObjectResult, Report, Staging};
-use crate::cluster::{self, Client, Cluster, RequestError};
+use crate::cluster::{self, ApplyOptions, Client, Cluster, ErrorKind, RequestError};
 use crate::object::{Gvk, Key, Object};
 use crate::plan::{self, Candidate, Input, Plan, Reach, Rules, Target, Wanted};
 use crate::runtime::Stop;
@@ -193,6 +193,25 @@ impl Owned {
             self.ask_again(pass.until).await.ok();
         }
         report
+    }
+
+    /// The object as an apply would leave it, by a dry run; of one that cannot be tried out, because it is not there and its
+    /// namespace neither, as it would be sent. `None` when nothing is wanted.
+    ///
+    /// # Errors
+    /// When the API server cannot be asked, or refuses the object.
+    pub async fn preview(&self, target: &Target, pass: &Pass<'_>) -> Result<Option<serde_json::Value>, RequestError> {
+        let Some(want) = &target.want else { return Ok(None) };
+        let labels = [self.settings.owner_name_label.as_str(), self.settings.owner_namespace_label.as_str()];
+        let (body, _) = body::make(target, want, labels);
+        let kinds = self.kinds_with(&BTreeSet::from([target.gvk.clone()]), pass.until).await?;
+        let Ok(kind) = kinds.resolve(&target.gvk) else { return Ok(Some(body)) };
+        let options = ApplyOptions { dry_run: true, until: pass.until, sealed: want.object.is_sealed(), whole: true };
+        match pass.cluster.dry_run(kind, &target.key, &body, options).await {
+            Ok(tried) => Ok(Some(tried.object)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(body)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps what was applied. After a stage that did not become ready nothing is kept, so that the next pass waits again.

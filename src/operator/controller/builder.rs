@@ -1,7 +1,7 @@
 //! Puts a controller together: the reconciler, what else wakes its objects, and the tasks that this takes.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
@@ -38,7 +38,7 @@ type Follow<K> = Box<dyn FnOnce(Arc<Shared<K>>, Arc<Synced>) -> BoxFuture<'stati
 /// Watches a kind and gives each object its passes.
 pub struct Controller<R: Reconcile> {
     reconciler: Arc<R>,
-    shared: Shared<R::Kind>,
+    shared: Arc<Shared<R::Kind>>,
     events: mpsc::Receiver<Told>,
     follows: Vec<Follow<R::Kind>>,
     leading: Option<watch::Receiver<bool>>,
@@ -52,7 +52,7 @@ impl<R: Reconcile> Controller<R> {
         let shared = Shared {
             resource: ApiResource::erase::<R::Kind>(&()),
             store: Store::new(),
-            filter: Arc::new(spec_or_annotations_changed),
+            filter: OnceLock::new(),
             queue: Mutex::new(Queue::new()),
             changed: Notify::new(),
             slots: Arc::new(Semaphore::new(settings.concurrency.max(1))),
@@ -64,14 +64,15 @@ impl<R: Reconcile> Controller<R> {
             client,
             settings,
         };
-        Self { reconciler: Arc::new(reconciler), shared, events, follows: Vec::new(), leading: None }
+        Self { reconciler: Arc::new(reconciler), shared: Arc::new(shared), events, follows: Vec::new(), leading: None }
     }
 
     /// Decides which changes of an object trigger it; without this, those of its spec (generation) and annotations do.
-    /// New objects and deletions always do.
+    /// New objects and deletions always do. Of several filters the first counts.
     #[must_use]
-    pub fn trigger_filter(mut self, filter: impl Fn(&R::Kind, &R::Kind) -> bool + Send + Sync + 'static) -> Self {
-        self.shared.filter = Arc::new(filter);
+    pub fn trigger_filter(self, filter: impl Fn(&R::Kind, &R::Kind) -> bool + Send + Sync + 'static) -> Self {
+        let filter: TriggerFilter<R::Kind> = Arc::new(filter);
+        self.shared.filter.get_or_init(|| filter);
         self
     }
 
@@ -152,6 +153,11 @@ impl<R: Reconcile> Controller<R> {
         self.shared.store.clone()
     }
 
+    /// A handle, which may be taken before it runs.
+    pub fn handle(&self) -> ControllerHandle<R::Kind> {
+        ControllerHandle { shared: Arc::clone(&self.shared) }
+    }
+
     /// Runs until stopped, and until running passes have ended or their grace is over.
     ///
     /// # Errors
@@ -161,7 +167,7 @@ impl<R: Reconcile> Controller<R> {
     }
 
     async fn start(self, stop: Stop) -> Result<(), Error> {
-        let shared = Arc::new(self.shared);
+        let shared = self.shared;
         let _events = record(&shared, self.events)?;
         let _dependencies = scoped(watch_dependencies(Arc::clone(&shared)));
         let own = scopes(&shared.settings).into_iter().map(follow_own::<R::Kind>);
@@ -184,6 +190,29 @@ impl<R: Reconcile> Controller<R> {
         }
         Run { reconciler: self.reconciler, shared, leading: self.leading, numbers: AtomicU64::new(0) }.run(&stop).await;
         Ok(())
+    }
+}
+
+/// A cheap handle of a controller.
+#[derive(Clone)]
+pub struct ControllerHandle<K> {
+    shared: Arc<Shared<K>>,
+}
+
+impl<K: Managed> ControllerHandle<K> {
+    /// The objects of the kind.
+    pub fn store(&self) -> &Store<K> {
+        &self.shared.store
+    }
+
+    /// Asks for a pass over an object soon. Requests made while one is waiting count once.
+    pub fn request(&self, object: &ObjectRef<K>) {
+        self.shared.request(id_of(object), None);
+    }
+
+    /// Counts finished passes.
+    pub fn passes(&self) -> watch::Receiver<u64> {
+        self.shared.passes.subscribe()
     }
 }
 
@@ -211,7 +240,7 @@ fn record<K>(shared: &Shared<K>, events: mpsc::Receiver<Told>) -> Result<Vec<Sco
 }
 
 /// Generation or annotations: what people change. Labels and status are not looked at.
-fn spec_or_annotations_changed<K: Managed>(old: &K, new: &K) -> bool {
+pub(super) fn spec_or_annotations_changed<K: Managed>(old: &K, new: &K) -> bool {
     old.meta().generation != new.meta().generation || old.annotations() != new.annotations()
 }
 

@@ -1,6 +1,6 @@
 //! Controllers: a kind with passes of its own ([`Reconcile`]), and a [`Controller`] that watches, queues and runs them.
 //! What a pass does is the author's; objects for which others are applied are simpler written as a
-//! [`Composite`](crate::operator).
+//! [`Composite`](crate::operator::Composite).
 
 mod builder;
 mod events;
@@ -18,7 +18,7 @@ mod store;
 mod watch;
 
 pub use crate::report::{Series, SeriesDetails};
-pub use builder::{Controller, TriggerFilter};
+pub use builder::{Controller, ControllerHandle, TriggerFilter};
 pub use events::Forward;
 pub use kube::runtime::reflector::ObjectRef;
 pub use kube::runtime::watcher::Config as WatchConfig;

@@ -56,6 +56,24 @@ pub struct Dependency {
     pub name: String,
 }
 
+impl Dependency {
+    /// The object of this kind, namespace (empty for cluster-scoped kinds) and name.
+    pub fn new(gvk: &Gvk, namespace: &str, name: &str) -> Self {
+        Self { gvk: gvk.clone(), namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Dependency {
+    /// Writes `version/Kind/namespace/name` with the group in front, without the namespace for cluster scope.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/", self.gvk.api_version(), self.gvk.kind)?;
+        match self.namespace.as_str() {
+            "" => f.write_str(&self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
 /// One pass over one object.
 pub struct Pass<K> {
     pub(super) shared: Arc<Shared<K>>,

@@ -47,6 +47,22 @@ pub trait Reconcile: Send + Sync + 'static {
     }
 }
 
+impl<R: Reconcile> Reconcile for Arc<R> {
+    type Kind = R::Kind;
+
+    async fn reconcile(&self, object: Arc<Self::Kind>, cx: &Pass<Self::Kind>) -> Next {
+        R::reconcile(self, object, cx).await
+    }
+
+    async fn finalize(&self, object: Arc<Self::Kind>, cx: &Pass<Self::Kind>) -> Finalize {
+        R::finalize(self, object, cx).await
+    }
+
+    fn series(&self, object: &Self::Kind) -> Option<Series> {
+        R::series(self, object)
+    }
+}
+
 /// When the next pass is due. Whatever is said, a trigger brings one sooner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {

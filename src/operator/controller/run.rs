@@ -2,7 +2,7 @@
 //! the queue. What all passes share is here, too.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -18,6 +18,7 @@ use crate::operator::reads::Reads;
 use crate::report::{ControllerMetrics, PassResult};
 use crate::runtime::{Scoped, Stop, scoped};
 
+use super::builder::spec_or_annotations_changed;
 use super::events::EventQueue;
 use super::interest::Interests;
 use super::queue::{Queue, Ticket, Urgency};
@@ -33,7 +34,7 @@ pub(super) struct Shared<K> {
     pub(super) resource: ApiResource,
     pub(super) settings: ControllerSettings,
     pub(super) store: Store<K>,
-    pub(super) filter: TriggerFilter<K>,
+    pub(super) filter: OnceLock<TriggerFilter<K>>,
     pub(super) queue: Mutex<Queue<Id>>,
     pub(super) changed: Notify,
     pub(super) slots: Arc<Semaphore>,
@@ -125,11 +126,15 @@ impl<K: Managed> Shared<K> {
             (Some(old), Some(new)) => {
                 let replaced = old.meta().uid != new.meta().uid;
                 let dying = old.meta().deletion_timestamp.is_none() && new.meta().deletion_timestamp.is_some();
-                if replaced || dying || (self.filter)(old, new) {
+                if replaced || dying || self.is_trigger(old, new) {
                     self.request(id(new), Some(self.trigger_of(new)));
                 }
             }
         }
+    }
+
+    fn is_trigger(&self, old: &K, new: &K) -> bool {
+        self.filter.get().map_or_else(|| spec_or_annotations_changed(old, new), |filter| filter(old, new))
     }
 
     /// Wishes for a pass over every object, as after a start.

@@ -8,6 +8,7 @@ use crate::engine::owned::order;
 use crate::object::{Key, Object};
 use crate::plan::{Action, Plan, SkipReason, Step, Target, Why};
 
+use super::super::Preview;
 use super::{ApplyHow, Entry, Set};
 
 impl Set {
@@ -39,6 +40,21 @@ impl Set {
             plan.steps.extend(self.stale(entry, how).await?);
         }
         Ok(plan)
+    }
+
+    /// An object of the plan now, and as an apply would leave it. It may be a Secret: whoever shows it masks the values.
+    ///
+    /// # Errors
+    /// When the cluster cannot be read, or refuses the object.
+    pub async fn preview(&self, target: &Target, how: &ApplyHow) -> Result<Preview, String> {
+        let live = match self.get(&target.gvk, target.key.namespace.as_deref(), &target.key.name).await {
+            Ok(live) => Some(live),
+            Err(error) if error.not_found => None,
+            Err(error) => return Err(error.message),
+        };
+        let cluster = self.cluster()?;
+        let after = self.owned().preview(target, &self.pass(cluster, how)).await.map_err(|e| e.to_string())?;
+        Ok(Preview { live, after })
     }
 
     /// The step of an object that is no longer wanted; none when it is gone.

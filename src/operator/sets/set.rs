@@ -71,6 +71,13 @@ impl Sets {
         self.shared.runs.store(false, Ordering::Release);
     }
 
+    /// Waits until others have changed or removed live objects of any set, and gives their keys; `None` when there are too
+    /// many to name. What is written here does not count.
+    pub async fn drifted(&self) -> Option<Vec<Key>> {
+        let changed = self.shared.owned.cluster().live().changed().await;
+        (!changed.all).then_some(changed.keys)
+    }
+
     /// The set of an owner, as an identity.
     pub fn set(&self, owner: Owner, identity: Identity) -> Set {
         let own = self.shared.owned.cluster();

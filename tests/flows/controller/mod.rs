@@ -3,6 +3,7 @@
 
 mod lifecycle;
 mod waking;
+mod website;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,9 @@
 //! The controllers as processes: `fluxd controllers`, beside the git loop, `fluxctl rset`, and what they do when things break.
 
+mod faults;
+mod killed;
 mod running;
+mod tenants;
 mod verbs;
 
 use crate::rig::{ControlPlane, eventually};
