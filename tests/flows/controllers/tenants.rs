@@ -278,8 +278,9 @@ fn what_belongs_to_another_tenant_is_refused_by_every_field_and_no_request_leave
         let map = plane.get(me, "configmap", "map").unwrap();
         assert_eq!(map["data"]["gold"], format!("map of {me}"), "nobody wrote over it");
     }
-    assert!(!plane.kubectl(&["get", "clusterrolebinding", "-o", "name"]).contains("root-"));
     for (me, _) in TENANTS {
+        let binding = format!("root-{me}");
+        assert!(plane.try_kubectl(&["get", "clusterrolebinding", &binding]).is_err(), "{binding}");
         plane.kubectl(&["-n", me, "delete", "resourceset", "own", "--timeout=60s"]);
     }
     drop(controllers);
