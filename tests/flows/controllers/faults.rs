@@ -42,7 +42,10 @@ fn a_definition_that_goes_fails_its_set_alone_and_coming_back_mends_it() {
     plane.kubectl(&["delete", "crd", &format!("widgets.{group}")]);
     ask(plane, &namespace, "widgets");
     let message = wait_for(plane, (&namespace, "widgets"), "False", "ReconciliationFailed");
-    assert!(message.contains("Widget") && (message.contains("no matches for kind") || message.contains("not found")), "{message}");
+    assert!(
+        message.contains("Widget") && (message.contains("no matches for kind") || message.contains("not found")),
+        "{message}"
+    );
     let listed = plane.get(&namespace, "resourceset", "widgets").unwrap()["status"]["inventory"].to_string();
     assert!(listed.contains("Widget"), "what cannot be read is still listed: {listed}");
     plane.kubectl(&["-n", &namespace, "delete", "configmap", "a"]);
