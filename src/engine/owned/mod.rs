@@ -130,16 +130,17 @@ impl Owned {
         self.kinds_with(&unknown, until).await
     }
 
-    /// Plans what becomes of objects.
+    /// Plans what becomes of objects, and gives the keys that they will have, in their order.
     ///
     /// # Errors
     /// When the API server cannot be asked for its kinds.
-    pub async fn plan(&self, objects: &[Arc<Object>], pass: &Pass<'_>) -> Result<Plan, RequestError> {
+    pub async fn plan(&self, objects: &[Arc<Object>], pass: &Pass<'_>) -> Result<(Plan, Vec<Key>), RequestError> {
         let kinds = self.kinds_of(objects, pass.until).await?;
         let scopes = Scopes::new(&kinds, objects);
         let patience = if pass.watched { FIRST_READ } else { Duration::ZERO };
         self.cluster.follow(&scopes.served(objects), pass.until.min(Instant::now() + patience)).await;
-        Ok(self.decide(&resolve::candidates(objects, &scopes, &self.settings)))
+        let keys = objects.iter().map(|object| scopes.key(object)).collect();
+        Ok((self.decide(&resolve::candidates(objects, &scopes, &self.settings)), keys))
     }
 
     fn decide(&self, wanted: &[Candidate]) -> Plan {

@@ -20,7 +20,7 @@ impl Set {
     pub async fn plan(&self, objects: &[Arc<Object>], inventory: &[Entry], how: &ApplyHow) -> Result<Plan, String> {
         let cluster = self.cluster()?;
         let pass = self.pass(cluster, how);
-        let mut plan = self.owned().plan(objects, &pass).await.map_err(|e| e.to_string())?;
+        let (mut plan, _) = self.owned().plan(objects, &pass).await.map_err(|e| e.to_string())?;
         let report = self.owned().carry_out(&plan, &pass, true).await;
         let results: HashMap<&Key, &Done> = report.results.iter().map(|r| (r.key(), &r.done)).collect();
         for step in &mut plan.steps {

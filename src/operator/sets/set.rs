@@ -124,9 +124,8 @@ impl Set {
     async fn try_apply(&self, objects: &[Arc<Object>], how: &ApplyHow) -> Result<SetOutcome, String> {
         let cluster = self.cluster()?;
         let pass = self.pass(cluster, how);
-        let plan = self.owned().plan(objects, &pass).await.map_err(|e| e.to_string())?;
+        let (plan, keys) = self.owned().plan(objects, &pass).await.map_err(|e| e.to_string())?;
         let report = self.owned().carry_out(&plan, &pass, false).await;
-        let keys = self.owned().keys(objects, how.until).await.map_err(|e| e.to_string())?;
         Ok(outcome(objects, &keys, &report))
     }
 
