@@ -26,10 +26,21 @@ pub struct ConnectError(#[source] kube::Error);
 ///
 /// # Errors
 /// When the configuration's certificates, keys or proxy are unusable.
-pub fn client(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
+pub fn client(config: kube::Config) -> Result<kube::Client, ConnectError> {
+    kube::Client::try_from(quiet(config)).map_err(ConnectError)
+}
+
+/// The configuration without retries and compression.
+pub(super) fn quiet(mut config: kube::Config) -> kube::Config {
     config.default_retry = false;
     config.disable_compression = true;
-    kube::Client::try_from(config).map_err(ConnectError)
+    config
+}
+
+impl ConnectError {
+    pub(super) fn new(error: kube::Error) -> Self {
+        Self(error)
+    }
 }
 
 /// One cluster, as one field manager sees it. Clones share everything; what is asked carries the handle's own identity.

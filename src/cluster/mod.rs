@@ -19,6 +19,7 @@ mod settings;
 mod takeover;
 #[cfg(test)]
 mod tests;
+mod told;
 mod values;
 mod watch;
 mod write;
@@ -33,4 +34,5 @@ pub use live::{Changed, Fingerprint, Live, LiveObject, Mark, Uid, Version};
 pub use normalise::normalise;
 pub use read::{MarkedRead, ReadFailure};
 pub use settings::{Adoption, Keyed, OnRequest, Owns, Settings, Taken, Validation};
+pub use told::{OnAnswer, client_told};
 pub use write::{Cascade, Deleted, Deletion, Seen};

@@ -87,7 +87,7 @@ pub mod sets;
 mod triggers;
 
 pub use crate::apply::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
-pub use crate::cluster::{ConnectError, OnRequest, client};
+pub use crate::cluster::{ConnectError, OnAnswer, OnRequest, client, client_told};
 pub use crate::engine::{Budget, CacheError, Drift, Gc, Identity, Settings, Validation};
 pub use crate::plan::{Action, GcSummary, Held, HeldDelete, HoldReason, Plan, Reach, SkipReason, Step, Target, Why};
 pub use component::{Component, Context, Desired, Error, Trigger};

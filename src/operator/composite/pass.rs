@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 use tokio::time::Instant;
 
+use crate::api::annotation::REQUESTED_AT;
 use crate::api::condition::{
     APPLY_SUCCEEDED, BUILD_FAILED, DEPENDENCY_NOT_READY, HEALTH_CHECK_CANCELED, RECONCILIATION_FAILED,
     RECONCILIATION_SUCCEEDED,
@@ -68,6 +69,9 @@ impl<C: Composite> Reconcile for Composites<C> {
         }
         let mut work = self.work(&object, cx);
         let ended = work.run().await;
+        if let Some(asked) = object.annotations().get(REQUESTED_AT) {
+            work.status.last_handled_reconcile_at = Some(asked.clone());
+        }
         work.conclude(ended).await
     }
 

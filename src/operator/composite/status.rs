@@ -33,6 +33,9 @@ pub struct CompositeStatus {
     /// The revision that was applied last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied_revision: Option<String>,
+    /// The value of the annotation `reconcile.fluxcd.io/requestedAt` that the last pass saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
 }
 
 impl CompositeStatus {
@@ -46,7 +49,7 @@ impl CompositeStatus {
 
     /// The whole status with these fields in it.
     pub(super) fn within(&self, mut whole: Map<String, Value>) -> Value {
-        for key in ["conditions", "observedGeneration", "inventory", "lastAppliedRevision"] {
+        for key in ["conditions", "observedGeneration", "inventory", "lastAppliedRevision", "lastHandledReconcileAt"] {
             whole.remove(key);
         }
         if let Ok(Value::Object(own)) = serde_json::to_value(self) {

@@ -122,6 +122,8 @@ impl<K: Managed> Shared<K> {
         match (before, after) {
             (None, None) => {}
             (Some(gone), None) => self.forget(gone),
+            // The first list is no news; what is made afterwards is.
+            (None, Some(new)) if self.store.is_complete() => self.request(id(new), None),
             (None, Some(new)) => self.wish(id(new), Urgency::Timer, None),
             (Some(old), Some(new)) => {
                 let replaced = old.meta().uid != new.meta().uid;

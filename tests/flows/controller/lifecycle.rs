@@ -202,6 +202,38 @@ async fn notification_controller(posts: Arc<Mutex<Vec<Value>>>) -> String {
     address
 }
 
+#[tokio::test]
+async fn the_metrics_count_requests_and_are_as_promtool_wants_them() {
+    let plane = ControlPlane::shared();
+    install(plane).await;
+    let namespace = plane.namespace("controller");
+    let metrics = Metrics::new("test").unwrap();
+    let settings = super::ControllerSettings { metrics: Some(metrics.clone()), ..settings(&namespace) };
+    let running = start(plane, Scripted::new(|_, _| Box::pin(async { Next::Done })), settings).await;
+    running.create("a").await;
+    running.journal.lines("a", 1).await;
+    let counted = metrics.clone();
+    let told = Arc::new(move |method: &http::Method, status| counted.rest_request(status, "host", method.as_str()));
+    let client = fluxd::operator::client_told(super::config(plane).await, told).unwrap();
+    Api::<KubeEvent>::namespaced(client, &namespace).list(&Default::default()).await.unwrap();
+    let text = || String::from_utf8(metrics.expose().unwrap()).unwrap();
+    let passed = || async {
+        let passed = r#"controller_runtime_reconcile_total{controller="sample",result="success"} 1"#;
+        text().lines().any(|line| line == passed).then_some(())
+    };
+    eventually_async("the pass is counted", passed).await;
+    let text = text();
+    assert!(text.contains(r#"rest_client_requests_total{code="200",host="host",method="GET"} 1"#), "{text}");
+    let names = ["depth", "adds_total", "retries_total", "queue_duration_seconds", "work_duration_seconds"];
+    for name in names.into_iter().chain(["unfinished_work_seconds", "longest_running_processor_seconds"]) {
+        assert!(text.contains(&format!("\n# TYPE workqueue_{name} ")), "{name} in:\n{text}");
+    }
+    let mut promtool = std::process::Command::new("promtool");
+    let mut promtool = promtool.args(["check", "metrics"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut promtool.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    assert!(promtool.wait().unwrap().success());
+}
+
 #[test]
 fn an_object_has_exactly_one_series_however_often_it_changes() {
     let metrics = Metrics::new("test").unwrap();

@@ -39,6 +39,11 @@ pub(super) struct SampleStatus {
     pub passes: i64,
 }
 
+pub(super) async fn config(plane: &ControlPlane) -> kube::Config {
+    let kubeconfig = kube::config::Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+    kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap()
+}
+
 /// Installs the kind, once per control plane and idempotently.
 pub(super) async fn install(plane: &ControlPlane) {
     plane.apply(&serde_json::to_string(&Sample::crd()).unwrap(), &["--server-side", "--force-conflicts"]);

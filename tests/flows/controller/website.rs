@@ -7,6 +7,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{CustomResourceExt as _, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::config;
 use crate::rig::{ControlPlane, Verdict, Webhook, eventually_async};
 
 #[path = "../../../examples/website.rs"]
@@ -24,11 +25,6 @@ struct World {
 struct Operator {
     stop: Stop,
     task: Scoped<()>,
-}
-
-async fn config(plane: &ControlPlane) -> kube::Config {
-    let kubeconfig = kube::config::Kubeconfig::read_from(plane.kubeconfig()).unwrap();
-    kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap()
 }
 
 impl World {
@@ -57,6 +53,11 @@ impl World {
     async fn edit(&self, name: &str, spec: Value) {
         let patch = Patch::Merge(json!({ "spec": spec }));
         self.sites.patch(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    async fn annotate(&self, name: &str, key: &str, value: &str) {
+        let patch = json!({ "metadata": { "annotations": { key: value } } });
+        self.sites.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
     /// Waits until Ready has this status and reason at the present generation; gives its message.
@@ -195,6 +196,10 @@ async fn a_pass_without_a_change_writes_nothing() {
         [version("configmap"), version("service")]
     };
     let before = versions();
+    let handled = || async { world.sites.get("a").await.unwrap().status.unwrap().composite.last_handled_reconcile_at };
+    assert_eq!(handled().await, None);
+    world.annotate("a", "reconcile.fluxcd.io/requestedAt", "now").await;
+    eventually_async("the request is answered", handled).await;
     let poke = json!({ "metadata": { "annotations": { "example.dev/poke": "1" } } });
     let poked = world.sites.patch("a", &PatchParams::default(), &Patch::Merge(poke)).await.unwrap();
     let settings = CompositeSettings::new("website", "example.dev").namespaces([world.namespace.clone()]);
