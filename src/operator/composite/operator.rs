@@ -105,10 +105,11 @@ impl<C: Composite> CompositeOperator<C> {
     /// # Errors
     /// Only when it cannot work at all.
     pub fn run(self, stop: Stop) -> impl Future<Output = Result<(), Error>> + Send {
-        let (sets, watched) = (self.handle.composites.sets.clone(), stop.clone());
+        let sets = self.handle.composites.sets.clone();
         let Self { controller, handle } = self;
         async move {
-            let _watches = scoped(async move { sets.run(watched).await });
+            // The watches serve passes until the last one has ended, and go with this future.
+            let _watches = scoped(async move { sets.run(Stop::new()).await });
             let _drift = scoped(wake_on_drift(handle));
             controller.run(stop).await
         }

@@ -20,7 +20,7 @@ use crate::runtime::{Scoped, Stop, scoped};
 use super::events::{EventQueue, Told};
 use super::forward::Forwarder;
 use super::interest::{Interests, watch_dependencies};
-use super::queue::Queue;
+use super::queue::{Queue, Urgency};
 use super::recorder::Recorder;
 use super::run::{Run, Shared};
 use super::store::{Change, Store, id_of};
@@ -256,7 +256,7 @@ fn wake<K: Managed>(shared: &Shared<K>, kind: &str, meta: Option<&ObjectMeta>, w
         name: meta.name.clone().unwrap_or_default(),
     };
     for object in woken {
-        shared.request_known(id_of(&object), trigger.clone());
+        shared.wake(id_of(&object), Urgency::Trigger, trigger.clone());
     }
 }
 

@@ -16,6 +16,7 @@ use crate::object::Gvk;
 use crate::runtime::{Backoff, Scoped, scoped};
 
 use super::Dependency;
+use super::queue::Urgency;
 use super::run::Shared;
 use super::store::{Id, id};
 use super::watch::{MISSING_KIND, is_missing};
@@ -140,7 +141,7 @@ async fn watch_kind<K: Managed>(shared: Arc<Shared<K>>, gvk: Gvk) {
                 for dependent in shared.interests.dependents(&gvk, &namespace, &name) {
                     let kind = gvk.kind.clone();
                     let trigger = Trigger { kind, namespace: namespace.clone(), name: name.clone() };
-                    shared.request_known(dependent, trigger);
+                    shared.wake(dependent, Urgency::Dependency, trigger);
                 }
             }
             Ok(Event::Init | Event::InitDone) => {}

@@ -166,7 +166,8 @@ impl<K: Managed> Pass<K> {
 
     /// Says which objects this one depends on, instead of what was said before: a change of any of them triggers it. They
     /// are watched by metadata, also kinds that do not exist yet. Say it before looking at them, so that no change is
-    /// missed between; the watch of a kind that nobody depended on so far wakes once when it begins.
+    /// missed between; the watch of a kind that nobody depended on so far wakes once when it begins. They do not interrupt a
+    /// running pass ([`Pass::interrupted`]): another follows it.
     pub fn depends_on(&self, dependencies: impl IntoIterator<Item = Dependency>) {
         self.shared.depends_on(&self.id, dependencies.into_iter().collect());
     }

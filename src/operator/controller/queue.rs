@@ -18,6 +18,8 @@ const PRECEDENCE: Duration = Duration::from_secs(5);
 pub(super) enum Urgency {
     /// Something happened.
     Trigger,
+    /// Something happened to what the object depends on. A pass that runs looks at that anew anyway, and is not told.
+    Dependency,
     /// A timer, a retry, or the start of the process.
     Timer,
 }
@@ -33,7 +35,7 @@ struct Place {
 impl Place {
     fn rank(&self) -> Instant {
         match self.urgency {
-            Urgency::Trigger => self.due,
+            Urgency::Trigger | Urgency::Dependency => self.due,
             Urgency::Timer => self.due + PRECEDENCE,
         }
     }
@@ -92,7 +94,7 @@ impl<I: Clone + Eq + Hash + Ord> Queue<I> {
         let place = wish.earlier(before);
         entry.place = Some(place);
         if let Some(trigger) = trigger {
-            if let Some(running) = &entry.running {
+            if let Some(running) = entry.running.as_ref().filter(|_| urgency == Urgency::Trigger) {
                 running.send_replace(Some(trigger.clone()));
             }
             entry.trigger = Some(trigger);

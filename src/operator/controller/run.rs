@@ -149,10 +149,10 @@ impl<K: Managed> Shared<K> {
     }
 
     /// Wishes for a pass over an object that another's change concerns; one that is not known (yet) has its own start.
-    pub(super) fn request_known(&self, id: Id, trigger: Trigger) {
+    pub(super) fn wake(&self, id: Id, urgency: Urgency, trigger: Trigger) {
         let ours = |object: Arc<K>| self.settings.shard.as_ref().is_none_or(|shard| shard.owns(object.meta()));
         if self.store.by_id(&id).is_some_and(ours) {
-            self.request(id, Some(trigger));
+            self.wish(id, urgency, Some(trigger));
         }
     }
 

@@ -117,6 +117,17 @@ fn a_running_pass_hears_of_the_latest_trigger_and_the_next_pass_knows_it() {
 }
 
 #[test]
+fn a_running_pass_is_not_told_of_what_it_depends_on_but_another_follows() {
+    let mut bench = Bench::new();
+    bench.add("a", 0, Urgency::Timer);
+    let ticket = bench.queue.pop(bench.start).unwrap();
+    bench.queue.add("a", bench.start, Urgency::Dependency, trigger("dep"));
+    assert_eq!(*ticket.woken.borrow(), None);
+    bench.queue.finish(&"a", None);
+    assert_eq!(bench.queue.pop(bench.start).unwrap().trigger, trigger("dep"));
+}
+
+#[test]
 fn retries_are_counted_per_object_and_cause_and_forgotten_on_success() {
     let mut bench = Bench::new();
     bench.add("a", 0, Urgency::Timer);
