@@ -155,3 +155,46 @@ fn the_embedder_can_add_functions() {
     let error = engine.parse("{{ lookup 1 2 }}").unwrap().render(&root, None).unwrap_err();
     assert!(error.to_string().ends_with("error calling lookup: not found"), "{error}");
 }
+
+#[test]
+fn templates_of_a_chart_include_each_other_and_read_texts_as_templates() {
+    let engine = chart(Vec::new());
+    let texts = [
+        ("helpers", "{{ define \"labels\" }}app: {{ .name }}{{ end }}"),
+        ("main", "{{ include \"labels\" . | nindent 2 }}\n{{ tpl \"{{ include \\\"labels\\\" . | upper }}\" . }}"),
+        ("lost", "{{ include \"nowhere\" . }}"),
+        ("endless", "{{ include \"endless\" . }}"),
+        ("bomb", "{{ tpl .text . }}"),
+    ];
+    let templates = engine.parse_all(texts).unwrap();
+    let root = Value::from(&json!({"name": "web", "text": "{{ tpl .text . }}"}));
+    let render = |name: &str| templates.get(name).unwrap().render(&root, None);
+    assert_eq!(render("main").as_deref(), Ok("\n  app: web\nAPP: WEB"));
+    assert!(render("lost").unwrap_err().to_string().contains("no template \"nowhere\""));
+    assert_eq!(render("endless").unwrap_err().kind, ErrorKind::Limit);
+    assert_eq!(render("bomb").unwrap_err().kind, ErrorKind::Limit);
+}
+
+#[test]
+fn charts_have_more_functions() {
+    let engine = chart(Vec::new());
+    let root = Value::from(&json!({"a": {"x": 1, "y": {"z": 2}}, "b": {"x": 5, "y": {"w": 3}, "n": "new"}}));
+    for (text, want) in [
+        ("{{ toJson (merge .a .b) }}", r#"{"n":"new","x":1,"y":{"w":3,"z":2}}"#),
+        ("{{ toJson (mergeOverwrite (deepCopy .a) .b) }}", r#"{"n":"new","x":5,"y":{"w":3,"z":2}}"#),
+        ("{{ (fromYaml \"a: 1000000\").a }}", "1e+06"),
+        ("[{{ toYaml (dict \"a\" 1) }}]", "[a: 1]"),
+        (
+            "{{ kebabcase \"FooBar baz\" }} {{ snakecase \"FooBar\" }} {{ camelcase \"foo_bar-baz\" }}",
+            "foo-bar-baz foo_bar FooBarBaz",
+        ),
+        ("{{ required \"needed\" 0 }}", "0"),
+        ("{{ bitwiseOr 5 2 }} {{ bitwiseShiftLeft 2 1 }}", "7 4"),
+        ("{{ .missing }}{{ .missing | default \"d\" }}", "d"),
+    ] {
+        let root = Value::from(&json!({"a": {"x": 1, "y": {"z": 2}}, "b": {"x": 5, "y": {"w": 3}, "n": "new"}}));
+        assert_eq!(engine.parse(text).unwrap().render(&root, None).as_deref(), Ok(want), "{text}");
+    }
+    let error = engine.parse("{{ required \"needed\" \"\" }}").unwrap().render(&root, None).unwrap_err();
+    assert!(error.to_string().ends_with("error calling required: needed"));
+}

@@ -15,9 +15,7 @@ pub(crate) fn next_char(text: &[u8]) -> (Option<char>, usize) {
 /// Whether Go prints a character as it is: letters, marks, numbers, punctuation, symbols and the ASCII space.
 pub(crate) fn is_printable(c: char) -> bool {
     // In a text, not at its start, Rust escapes the same characters.
-    c.is_ascii_graphic()
-        || c == ' '
-        || !c.is_ascii() && !format!("a{c}").escape_debug().nth(1).is_some_and(|e| e == '\\')
+    c.is_ascii_graphic() || c == ' ' || !c.is_ascii() && format!("a{c}").escape_debug().nth(1).is_none_or(|e| e != '\\')
 }
 
 /// Writes a text in quotes; what is not printable, and the quote, with a backslash.

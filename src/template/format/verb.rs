@@ -168,7 +168,7 @@ impl Printer<'_> {
         let unsigned = text.trim_start_matches(['+', '-']);
         let sign = match () {
             () if text.starts_with('-') => "-",
-            () if spec.plus || (f.is_infinite() && text.starts_with('+') && spec.plus) => "+",
+            () if spec.plus => "+",
             () if spec.space => " ",
             () => "",
         };

@@ -6,6 +6,7 @@ mod dates;
 mod dicts;
 mod encoding;
 mod equality;
+mod full;
 mod json;
 mod json_text;
 mod lists;
@@ -16,6 +17,7 @@ mod pattern;
 mod regex;
 mod strings;
 mod urls;
+mod words;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -211,7 +213,7 @@ impl Table {
     pub(super) fn new(settings: &EngineSettings) -> Self {
         let more: &[&[Definition]] = match settings.functions {
             Functions::Slim => &[],
-            Functions::Full => &[],
+            Functions::Full => &[full::FUNCTIONS],
         };
         let known = SLIM.iter().chain(more).copied().flatten();
         let mut table: BTreeMap<_, _> =

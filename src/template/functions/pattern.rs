@@ -241,11 +241,10 @@ impl<'p> Translation<'p> {
                 break;
             }
             first = false;
-            if c == '[' && self.rest.starts_with("[:") {
-                if let Some(end) = self.rest.find(":]") {
-                    out.push_str(self.take(end + 2));
-                    continue;
-                }
+            let named = self.rest.starts_with("[:").then(|| self.rest.find(":]")).flatten();
+            if let Some(end) = named {
+                out.push_str(self.take(end + 2));
+                continue;
             }
             if c == '\\' {
                 let next = self.rest[1..].chars().next().ok_or_else(missing)?;

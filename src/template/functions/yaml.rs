@@ -14,7 +14,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     function("mustToYaml", &[Any], encoded),
 ];
 
-fn encoded(cx: &mut Context<'_, '_>, args: &[Value]) -> Given {
+/// Gives the YAML with its line end.
+pub(super) fn encoded(cx: &mut Context<'_, '_>, args: &[Value]) -> Given {
     let json = match json::to_json(&args[0], &mut cx.run.meter, 0) {
         Err(Fail::Message(message)) => return Err(format!("error marshaling into JSON: {message}").into()),
         json => json?,

@@ -76,6 +76,8 @@ pub(super) fn add(
         return Err(TemplateError { message, line: 0, column: None, kind: ErrorKind::Limit });
     }
     let (left, right) = &settings.delimiters;
+    // Within one text a name is defined once; what another text defines gives way.
+    let mut own = Set::new();
     let mut parser = Parser {
         settings,
         functions,
@@ -88,9 +90,15 @@ pub(super) fn add(
         action_line: 0,
         range_depth: 0,
         depth: 0,
-        set,
+        set: &mut own,
     };
-    parser.whole()
+    parser.whole()?;
+    for (name, body) in own {
+        if !is_blank(&body.nodes) || !set.contains_key(&name) {
+            set.insert(name, body);
+        }
+    }
+    Ok(())
 }
 
 impl Parser<'_> {

@@ -56,9 +56,10 @@ fn spell(c: char, out: &mut String) {
     }
 }
 
-fn is_in(code: u16, ranges: &[(u16, u16)]) -> bool {
-    let after = ranges.partition_point(|(first, _)| *first <= code);
-    after > 0 && code <= ranges[after - 1].1
+/// Whether a code stands in one of the ranges, whose ends are listed in order.
+fn is_in(code: u16, ends: &[u16]) -> bool {
+    let after = ends.partition_point(|end| *end <= code);
+    after % 2 == 1 || after > 0 && ends[after - 1] == code
 }
 
 /// Cuts at the last dash that leaves a short enough name, else in the middle of a word.
@@ -68,4 +69,25 @@ fn shorten(slug: &str) -> &str {
     }
     let at = slug[..=MAX_LENGTH].rfind('-').unwrap_or(MAX_LENGTH);
     &slug[..at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slugify;
+
+    #[test]
+    fn names_are_made_as_the_original_makes_them() {
+        for (text, slug) in [
+            (">=1.0.0-rc.0", "1-0-0-rc-0"),
+            ("Feature/My_Branch #42", "feature-my_branch-42"),
+            ("Ünïcode & more @home", "unicode-and-more-athome"),
+            ("日本語", "ri-ben-yu"),
+            ("€ 5 🎉", "eu-5"),
+            ("", ""),
+        ] {
+            assert_eq!(slugify(text), slug);
+        }
+        assert_eq!(slugify(&"a".repeat(80)), "a".repeat(63));
+        assert_eq!(slugify(&"abcdefg-".repeat(10)), format!("{}abcdefg", "abcdefg-".repeat(7)));
+    }
 }

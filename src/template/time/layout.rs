@@ -95,8 +95,8 @@ pub(super) fn next_part(layout: &str) -> (&str, Option<(Part, &str)>, &str) {
     for (at, _) in layout.char_indices() {
         let rest = &layout[at..];
         // "_2006" is an underscore and a year.
-        if rest.starts_with("_2006") {
-            return (&layout[..=at], Some((Part::LongYear, &rest[1..5])), &rest[5..]);
+        if let Some(tail) = rest.strip_prefix("_2006") {
+            return (&layout[..=at], Some((Part::LongYear, "2006")), tail);
         }
         let known = PARTS.iter().find(|(text, part)| {
             rest.strip_prefix(text).is_some_and(|tail| {
@@ -140,7 +140,7 @@ pub(super) fn print(time: &Time, layout: &str) -> String {
 fn print_part(time: &Time, part: Part, written: &str) -> String {
     let civil = time.civil();
     let month = MONTHS[civil.month.clamp(1, 12) as usize - 1];
-    let hour12 = if civil.hour % 12 == 0 { 12 } else { civil.hour % 12 };
+    let hour12 = if civil.hour.is_multiple_of(12) { 12 } else { civil.hour % 12 };
     match part {
         Part::LongMonth => month.into(),
         Part::Month => month[..3].into(),
