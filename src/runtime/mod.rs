@@ -15,5 +15,5 @@ pub use backoff::{Backoff, parse_retry_after};
 pub use lease::{Election, ElectionSettings, Leadership};
 pub use liveness::{Liveness, Overdue, Readiness, Stage};
 pub use stop::Stop;
-pub use tasks::{Scoped, TaskError, TaskFailure, Tasks, blocking, scoped, to_the_end};
+pub use tasks::{Scoped, TaskError, TaskFailure, Tasks, blocking, scoped, to_the_end, with_stack};
 pub use workplace::{Workplace, remove_tree};

@@ -161,6 +161,24 @@ pub async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|e| failure(name, e))
 }
 
+/// Does short computing work whose calls nest deeper than an ordinary stack allows, on a thread of its own with a stack of
+/// so many bytes, and waits for it.
+///
+/// # Errors
+/// [`TaskFailure::Panicked`] if the work panicked; [`TaskFailure::Failed`] if there can be no more threads.
+#[allow(clippy::disallowed_methods, reason = "this is the door that the lint points to")]
+pub fn with_stack<T: Send>(
+    name: &'static str,
+    bytes: usize,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, TaskFailure> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(bytes).spawn_scoped(scope, work);
+        let thread = thread.map_err(|e| TaskFailure::Failed { name, source: e.into() })?;
+        thread.join().map_err(|panic| TaskFailure::Panicked { name, message: panic_message(panic.as_ref()) })
+    })
+}
+
 /// A lock whose holder panicked still holds consistent data here: every critical section is a few assignments.
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -234,6 +252,17 @@ mod tests {
         tokio::select! { biased; _ = work => panic!("it waits for the signal"), () = async {} => {} }
         go.send(()).unwrap();
         assert_eq!(told.await, Ok(7));
+    }
+
+    #[test]
+    fn work_with_a_stack_of_its_own_may_nest_deeply() {
+        fn depth(n: u64) -> u64 {
+            let wide = std::hint::black_box([n; 64]);
+            if n == 0 { 0 } else { depth(n - 1) + wide[1] / n }
+        }
+        assert_eq!(with_stack("deep", 64 << 20, || depth(20_000)).ok(), Some(20_000));
+        let text = with_stack("deep", 1 << 20, || assert_eq!(1, 2, "odd")).unwrap_err().to_string();
+        assert!(text.starts_with("task deep panicked: "), "{text}");
     }
 
     #[tokio::test]

@@ -1,74 +1,51 @@
-//! Conversions of constants, which fail before anything is evaluated (errata 5).
+//! What fails for every object is found when an expression is parsed: conversions of constants, patterns, types that do not
+//! exist (errata 5). Other operations on constants fail when they are evaluated, as in the original.
 
-use std::sync::Arc;
+use cel::IdedExpr;
+use cel::common::ast::{EntryExpr, Expr};
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
-use cel::{Context, Value as Cel};
+use super::evaluate::constant;
+use super::functions::{CONVERSIONS, compile, convert};
+use super::value::{Failure, Value};
 
-use super::ENVIRONMENT;
-
-/// Functions that convert, and the type that they convert to as messages name it.
-const CONVERSIONS: [(&str, &str); 8] = [
-    ("int", "int"),
-    ("uint", "uint"),
-    ("double", "double"),
-    ("bool", "bool"),
-    ("bytes", "bytes"),
-    ("string", "string"),
-    ("duration", "google.protobuf.Duration"),
-    ("timestamp", "google.protobuf.Timestamp"),
-];
-
-/// Evaluates all conversions of literals.
-pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
-    if let Expr::Call(call) = &expression.expr {
-        check_call(call, expression)?;
-    }
-    for child in children(&expression.expr) {
-        check(child)?;
-    }
-    Ok(())
-}
-
-fn check_call(call: &CallExpr, whole: &IdedExpr) -> Result<(), String> {
-    let Some((_, target)) = CONVERSIONS.iter().find(|(name, _)| *name == call.func_name) else { return Ok(()) };
-    let (None, [argument]) = (&call.target, call.args.as_slice()) else { return Ok(()) };
-    let Expr::Literal(literal) = &argument.expr else { return Ok(()) };
-    let context = Context::with_env(Arc::clone(&ENVIRONMENT));
-    match Cel::resolve(whole, &context) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(format!("type conversion error from '{}' to '{target}'", type_of(literal))),
-    }
-}
-
-fn type_of(literal: &LiteralValue) -> &'static str {
-    match literal {
-        LiteralValue::Boolean(_) => "bool",
-        LiteralValue::Bytes(_) => "bytes",
-        LiteralValue::Double(_) => "double",
-        LiteralValue::Int(_) => "int",
-        LiteralValue::Null => "null_type",
-        LiteralValue::String(_) => "string",
-        LiteralValue::UInt(_) => "uint",
-    }
-}
-
-/// The expressions directly below one.
-fn children(expression: &Expr) -> Vec<&IdedExpr> {
-    match expression {
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-        Expr::Comprehension(c) => vec![&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Map(map) => map.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
-        Expr::Struct(fields) => fields.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
-        Expr::Select(select) => vec![&select.operand],
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
-    }
-}
-
-fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
-    match entry {
-        EntryExpr::StructField(field) => vec![&field.value],
-        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+/// Looks through a tree; gives its value where it is a constant.
+pub(super) fn check(expression: &IdedExpr) -> Result<Option<Value>, Failure> {
+    match &expression.expr {
+        Expr::Literal(literal) => Ok(Some(constant(literal))),
+        Expr::Unspecified | Expr::Ident(_) => Ok(None),
+        Expr::Select(select) => check(&select.operand).map(|_| None),
+        Expr::List(list) => {
+            let items = list.elements.iter().map(check).collect::<Result<Option<Vec<_>>, _>>()?;
+            Ok(items.filter(|_| list.optional_indices.is_empty()).map(Value::list))
+        }
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    check(&entry.key)?;
+                    check(&entry.value)?;
+                }
+            }
+            Ok(None)
+        }
+        Expr::Struct(made) => Err(Failure::new(format!("unknown type: {}", made.type_name))),
+        Expr::Comprehension(fold) => {
+            for part in [&fold.iter_range, &fold.accu_init, &fold.loop_cond, &fold.loop_step, &fold.result] {
+                check(part)?;
+            }
+            Ok(None)
+        }
+        Expr::Call(call) => {
+            let target = call.target.as_deref().map(check).transpose()?.flatten();
+            let args = call.args.iter().map(check).collect::<Result<Vec<_>, _>>()?;
+            match (call.func_name.as_str(), args.as_slice()) {
+                (name, [Some(value)]) if call.target.is_none() && CONVERSIONS.contains(&name) => {
+                    convert(name, value).map(Some)
+                }
+                ("matches", [.., Some(Value::Text(pattern))]) if target.is_none() || call.args.len() == 1 => {
+                    compile(pattern).map(|_| None)
+                }
+                _ => Ok(None),
+            }
+        }
     }
 }

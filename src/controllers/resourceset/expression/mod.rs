@@ -1,27 +1,31 @@
 //! Expressions in CEL over one object, as ResourceSets judge dependencies by them (resourceset §6).
 //!
-//! The interpreter cannot be interrupted, so what it runs is metered: each round of a macro and each call of a function goes
-//! through the meter, which knows how long the evaluation has taken and how large its values have become.
+//! The grammar is the library's. Its interpreter cannot be interrupted and has errors of its own wording, so evaluation is
+//! done here: step by step, each of which costs, and failing in the words of the API that ours follows.
 
 mod constant;
-mod depth;
-mod meter;
-mod sets;
+mod evaluate;
+mod fold;
+mod format;
+mod functions;
+mod guard;
+mod operators;
 #[cfg(test)]
 mod tests;
+mod texts;
+mod time;
+mod value;
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
-use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel, extensions};
+use cel::IdedExpr;
+use cel::parser::{ParseErrors, Parser};
 use serde_json::Value;
 
-/// Bytes of an expression.
-const MAX_BYTES: usize = 16 << 10;
-/// Operators, selections and brackets of an expression: no nesting is deeper, and no thread's stack too small for it.
-const MAX_OPERATORS: usize = 300;
-/// The longest evaluation. It is asked between steps; one step takes a fraction of a second at most.
-const MAX_TIME: Duration = Duration::from_secs(2);
+use crate::runtime::with_stack;
+
+use self::evaluate::Run;
+use self::value::{Key, Map};
 
 /// Annotation that expressions do not see: it repeats the whole object as text.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -76,16 +80,13 @@ impl Expression {
     /// When the text is no expression, is too large or nested too deeply, or has a constant part that fails.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let wrong = |why: String| ParseError::Syntax { expression: text.to_owned(), why };
-        if text.len() > MAX_BYTES {
-            return Err(wrong(format!("it has {} bytes, more than the limit of {MAX_BYTES}", text.len())));
-        }
-        if depth::operators(text) > MAX_OPERATORS {
-            return Err(wrong(format!("it has more than {MAX_OPERATORS} operators, selections and brackets")));
-        }
-        let tree = ENVIRONMENT.parser().parse(text).map_err(|e| wrong(e.to_string()))?;
-        constant::check(&tree).map_err(ParseError::Constant)?;
-        // Macros add levels of their own.
-        let tree = meter::metered(tree, 2 * MAX_OPERATORS).map_err(|e| wrong(e.to_owned()))?;
+        guard::check(text).map_err(wrong)?;
+        let parsed = with_stack("expression", guard::STACK, || {
+            let tree = Parser::new().enable_optional_syntax(true).parse(text).map_err(|e| wrong(words(text, &e)))?;
+            constant::check(&tree).map_err(|e| ParseError::Constant(e.to_string()))?;
+            Ok(tree)
+        });
+        let tree = parsed.map_err(|e| wrong(e.to_string()))??;
         Ok(Self { text: text.to_owned(), tree })
     }
 
@@ -100,14 +101,16 @@ impl Expression {
     /// # Errors
     /// When a part that matters fails, or the result is no truth value.
     pub fn evaluate(&self, object: &Value) -> Result<bool, ExpressionError> {
-        let failed = |why: String| ExpressionError::Evaluation { expression: self.text.clone(), why };
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        for (name, value) in object.as_object().into_iter().flatten() {
-            context.add_variable_from_value(name.as_str(), from_json(value));
-        }
-        match meter::run(MAX_TIME, || Cel::resolve(&self.tree, &context)).map_err(|e| failed(words(&e)))? {
-            Cel::Bool(verdict) => Ok(verdict),
-            _ => Err(ExpressionError::NotBoolean(self.text.clone())),
+        let variables: Map = object
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (Key::Text(name.as_str().into()), value::Value::from(value)))
+            .collect();
+        match Run::new(&variables).evaluate(&self.tree) {
+            Ok(value::Value::Bool(verdict)) => Ok(verdict),
+            Ok(_) => Err(ExpressionError::NotBoolean(self.text.clone())),
+            Err(e) => Err(ExpressionError::Evaluation { expression: self.text.clone(), why: e.to_string() }),
         }
     }
 
@@ -122,53 +125,15 @@ impl Expression {
     }
 }
 
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(environment()));
-
-fn environment() -> Env {
-    let mut env = Env::stdlib();
-    // Declarations fail on doubles only, and each is made once.
-    let declared = env
-        .add_extension(extensions::strings)
-        .and_then(|()| env.add_extension(extensions::encoders))
-        .and_then(|()| sets::declare(&mut env))
-        .and_then(|()| meter::declare(&mut env));
-    debug_assert!(declared.is_ok(), "{declared:?}");
-    env
-}
-
-/// Integers of JSON are integers of CEL, whatever their sign.
-fn from_json(value: &Value) -> Cel {
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(b) => Cel::Bool(*b),
-        Value::Number(n) => n.as_i64().map_or_else(|| Cel::Float(n.as_f64().unwrap_or_default()), Cel::Int),
-        Value::String(text) => Cel::from(text.as_str()),
-        Value::Array(items) => Cel::from(items.iter().map(from_json).collect::<Vec<_>>()),
-        Value::Object(map) => {
-            let map: std::collections::HashMap<String, Cel> =
-                map.iter().map(|(key, value)| (key.clone(), from_json(value))).collect();
-            Cel::from(map)
-        }
-    }
-}
-
-/// An error in the words of cel-go, which users know.
-fn words(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
-        ExecutionError::NoSuchOverload(_)
-        | ExecutionError::UnsupportedBinaryOperator(..)
-        | ExecutionError::ValuesNotComparable(..)
-        | ExecutionError::UnexpectedType { .. } => "no such overload".to_owned(),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
-        ExecutionError::FunctionError { message, .. } => message.clone(),
-        // The others show values, which may be a Secret's.
-        _ => "it cannot be evaluated over this object".to_owned(),
-    }
+/// Errors of the parser with their places. What only follows from another error is left out.
+fn words(text: &str, errors: &ParseErrors) -> String {
+    let shown = |error: &cel::ParseError| {
+        let (line, column) = (usize::try_from(error.pos.0).unwrap_or(1), usize::try_from(error.pos.1).unwrap_or(1));
+        guard::shown(text, line.max(1), column.saturating_sub(1), &error.msg)
+    };
+    let own = errors.errors.iter().filter(|e| !e.msg.starts_with("Incomplete "));
+    let all: Vec<String> = own.map(shown).collect();
+    if all.is_empty() { errors.to_string() } else { all.join("\n") }
 }
 
 /// What expressions may see of an object: not the annotation with its last applied form, and no `data` of a Secret outside
