@@ -387,3 +387,24 @@ pub fn emit(data: &[u8]) {
         }
     }
 }
+
+/// An expression is parsed or refused without using up the stack, and evaluated or refused in a bounded number of steps. The
+/// text may be followed, after a line of its own, by the object that it is about.
+pub fn expression(data: &[u8]) {
+    use fluxd::controllers::resourceset::expression::{Expression, visible};
+
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (text, object) = text.split_once("\n====\n").unwrap_or((text, "{}"));
+    let Ok(expression) = Expression::parse(text) else { return };
+    let object = serde_json::from_str(object).unwrap_or_default();
+    let object = visible(object, "own");
+    assert_eq!(expression.evaluate(&object), expression.evaluate(&object), "the same every time");
+}
+
+/// A kubeconfig gives an address and an authority that are not empty, or an error that shows none of its values.
+pub fn kubeconfig(data: &[u8]) {
+    match fluxd::controllers::resourceset::transform::extract(data) {
+        Ok(cluster) => assert!(!cluster.address.is_empty() && !cluster.ca.is_empty()),
+        Err(error) => assert!(!error.contains("hunter2"), "{error}"),
+    }
+}

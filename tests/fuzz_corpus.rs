@@ -212,3 +212,13 @@ fn templates_survive_their_corpus() {
 fn emitted_yaml_survives_its_corpus() {
     replay("emit", checks::emit);
 }
+
+#[test]
+fn expressions_survive_their_corpus() {
+    replay("expression", checks::expression);
+}
+
+#[test]
+fn kubeconfigs_survive_their_corpus() {
+    replay("kubeconfig", checks::kubeconfig);
+}

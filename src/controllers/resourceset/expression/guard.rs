@@ -10,6 +10,8 @@ const BYTES: usize = 16 << 10;
 const NESTING: usize = 32;
 /// Levels of the tree, estimated from above.
 const DEPTH: usize = 200;
+/// Characters of a line that an error shows.
+const SHOWN: usize = 1_000;
 /// Stack of the thread that parses. The parser takes up to 200 KiB for one bracket when it is not optimised.
 pub(super) const STACK: usize = 32 << 20;
 
@@ -160,7 +162,7 @@ fn is_raw(before: &[u8]) -> Option<bool> {
 
 /// The parser's words for what it does not know, from here to the end of the line.
 fn unknown(text: &str, at: usize) -> String {
-    let rest = text.get(at..).unwrap_or_default().lines().next().unwrap_or_default();
+    let rest: String = text.get(at..).unwrap_or_default().chars().take_while(|c| *c != '\n').take(SHOWN).collect();
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
@@ -170,6 +172,9 @@ fn unknown(text: &str, at: usize) -> String {
 /// An error with its place, lines and columns counted from 1 and 0, and what stands there.
 pub(super) fn shown(text: &str, line: usize, column: usize, message: &str) -> String {
     let found = text.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().replace(['\t', '\r'], " ");
+    if found.chars().count() > SHOWN {
+        return format!("ERROR: <input>:{line}:{}: {message}", column + 1);
+    }
     let dots: String = found.chars().chain(std::iter::repeat(' ')).take(column).map(|_| '.').collect();
     format!("ERROR: <input>:{line}:{}: {message}\n | {found}\n | {dots}^", column + 1)
 }

@@ -60,16 +60,24 @@ fn find(secret: &Value, key: Option<&str>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What a ConfigMap gets.
+/// Bounds on a kubeconfig. A Secret holds at most a mebibyte.
+const LIMITS: Limits = Limits { bytes: 2 << 20, documents: 16, depth: 32, nodes: 100_000 };
+
+/// What a ConfigMap gets: how a cluster is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cluster {
-    pub(super) address: String,
-    pub(super) ca: String,
+pub struct Cluster {
+    /// The address of its API server.
+    pub address: String,
+    /// The certificates that it is known by, as PEM.
+    pub ca: String,
 }
 
 /// Address and CA of the first cluster; all clusters must have both. No text of the kubeconfig shows in errors.
-pub(super) fn extract(kubeconfig: &[u8]) -> Result<Cluster, String> {
-    let documents = yaml::read(kubeconfig, Dialect::Kubernetes, &Limits::default())
+///
+/// # Errors
+/// When it is no YAML, has no clusters, or one of them lacks a part.
+pub fn extract(kubeconfig: &[u8]) -> Result<Cluster, String> {
+    let documents = yaml::read(kubeconfig, Dialect::Kubernetes, &LIMITS)
         .map_err(|e| format!("invalid YAML at line {}", e.line))?;
     let config = documents.into_iter().next().map(|d| d.value).unwrap_or_default();
     let clusters = config["clusters"].as_array().filter(|c| !c.is_empty()).ok_or("no clusters found in kubeconfig")?;

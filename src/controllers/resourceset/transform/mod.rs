@@ -21,6 +21,8 @@ use crate::api::annotation;
 use crate::api::resourceset::CommonMetadata;
 use crate::object::{Digest, Object, yaml};
 
+pub use kubeconfig::{Cluster, extract};
+
 use super::build::Step;
 use super::watch::{Source, SourceKind, sources_of};
 
