@@ -28,8 +28,7 @@ async fn a_missing_dependency_is_named_with_the_words_of_the_api_server() {
         "name": "tests.example.com", "namespace": "" });
     let error = verdict(definition, Err("no")).await.unwrap_err();
     assert_eq!(
-        error,
-        "dependency apiextensions.k8s.io/v1/CustomResourceDefinition/tests.example.com not found: no",
+        error, "dependency apiextensions.k8s.io/v1/CustomResourceDefinition/tests.example.com not found: no",
         "cluster-scoped ones have no namespace"
     );
 }
@@ -48,7 +47,9 @@ async fn a_definition_is_ready_by_an_expression_over_its_conditions_and_stored_v
     };
     assert_eq!(verdict(fields.clone(), Ok(live("True"))).await, Ok(()));
     let error = verdict(fields, Ok(live("False"))).await.unwrap_err();
-    assert!(error.starts_with("dependency apiextensions.k8s.io/v1/CustomResourceDefinition/test not ready: expression '"));
+    assert!(
+        error.starts_with("dependency apiextensions.k8s.io/v1/CustomResourceDefinition/test not ready: expression '")
+    );
 }
 
 #[tokio::test]
@@ -90,9 +91,7 @@ async fn our_own_kinds_are_judged_by_their_ready_condition_in_any_group() {
 #[tokio::test]
 async fn a_secret_elsewhere_has_no_data_for_expressions() {
     let fields = json!({ "kind": "Secret", "ready": true, "readyExpr": "data.gate == 'b3Blbg=='" });
-    let live = |namespace: &str| {
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": namespace }, "data": { "gate": "b3Blbg==" } })
-    };
+    let live = |namespace: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": namespace }, "data": { "gate": "b3Blbg==" } });
     assert_eq!(verdict(fields.clone(), Ok(live("ns"))).await, Ok(()));
     let error = verdict(fields, Ok(live("other"))).await.unwrap_err();
     assert!(error.contains("no such attribute(s): data"), "{error}");

@@ -50,7 +50,8 @@ impl<'e> Run<'e> {
     pub(super) fn pay(&mut self, steps: u64) -> Result<(), Failure> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or(0);
-        let interrupted = || Failure::new(format!("operation interrupted: the expression takes more than {STEPS} steps"));
+        let interrupted =
+            || Failure::new(format!("operation interrupted: the expression takes more than {STEPS} steps"));
         left.map(|_| ()).ok_or_else(interrupted)
     }
 
@@ -129,8 +130,8 @@ impl<'e> Run<'e> {
         for entry in &map.entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else { return Err(Failure::overload()) };
             let key = self.evaluate(&entry.key)?;
-            let key = Key::of(&key)
-                .ok_or_else(|| Failure::new(format!("unsupported key type: {}", key.type_name())))?;
+            let key =
+                Key::of(&key).ok_or_else(|| Failure::new(format!("unsupported key type: {}", key.type_name())))?;
             let value = self.evaluate(&entry.value)?;
             let value = if entry.optional { opened(value)? } else { Some(value) };
             if let Some(value) = value {

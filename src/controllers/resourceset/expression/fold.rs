@@ -87,7 +87,9 @@ fn append<'e>(run: &mut Run<'e>, at: usize, appended: &Appended<'e>) -> Answer {
         _ => return Err(Failure::overload()),
     };
     let slot = run.scopes.get_mut(at).map(|(_, answer)| std::mem::replace(answer, Ok(Value::Null)));
-    let Value::List(mut list) = slot.unwrap_or_else(|| Err(Failure::overload()))? else { return Err(Failure::overload()) };
+    let Value::List(mut list) = slot.unwrap_or_else(|| Err(Failure::overload()))? else {
+        return Err(Failure::overload());
+    };
     if let Some(Value::List(more)) = more {
         Arc::make_mut(&mut list).extend(more.iter().cloned());
     }

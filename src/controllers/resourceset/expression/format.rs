@@ -46,9 +46,7 @@ fn precision(clause: &str) -> Result<(usize, &str), Failure> {
 }
 
 fn put(verb: char, precision: usize, item: &Value) -> Result<String, String> {
-    let wrong = |what: &str| {
-        Err(format!("{what} clause can only be used on numbers, was given {}", item.type_name()))
-    };
+    let wrong = |what: &str| Err(format!("{what} clause can only be used on numbers, was given {}", item.type_name()));
     Ok(match (verb, item) {
         ('s', item) => shown(item),
         ('d', Value::Int(i)) => i.to_string(),
@@ -93,7 +91,14 @@ fn floating(item: &Value) -> Option<f64> {
 }
 
 fn special(d: f64) -> String {
-    if d.is_nan() { "NaN" } else if d > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
+    if d.is_nan() {
+        "NaN"
+    } else if d > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    }
+    .to_owned()
 }
 
 fn scientific(d: f64, precision: usize) -> String {

@@ -12,7 +12,9 @@ use super::value::{Answer, Failure, Key, Value};
 /// Calls an operator; `None` when the name is none.
 pub(super) fn call(run: &mut Run<'_>, name: &str, args: &[Value]) -> Option<Answer> {
     let answer = match (name, args) {
-        (op::EQUALS | op::NOT_EQUALS, [a, b]) => run.pay_for(a).map(|()| Value::Bool(a.equals(b) == (name == op::EQUALS))),
+        (op::EQUALS | op::NOT_EQUALS, [a, b]) => {
+            run.pay_for(a).map(|()| Value::Bool(a.equals(b) == (name == op::EQUALS)))
+        }
         (op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS, [a, b]) => ordered(run, name, a, b),
         (op::IN, [a, b]) => contains(run, a, b),
         (op::LOGICAL_NOT, [Value::Bool(b)]) => Ok(Value::Bool(!b)),
@@ -144,9 +146,7 @@ pub(super) fn index(value: &Value, key: &Value) -> Answer {
         // A part of what may be absent may be absent.
         Value::Optional(Some(inner)) => optional_index(inner, key),
         Value::Optional(None) => Ok(Value::Optional(None)),
-        Value::List(_) => {
-            find(value, key)?.ok_or_else(|| Failure::new(format!("index out of bounds: {key}")))
-        }
+        Value::List(_) => find(value, key)?.ok_or_else(|| Failure::new(format!("index out of bounds: {key}"))),
         _ => find(value, key)?.ok_or_else(|| Failure::new(format!("no such key: {key}"))),
     }
 }

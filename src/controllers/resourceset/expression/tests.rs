@@ -134,10 +134,11 @@ fn what_is_no_expression_is_shown_with_the_place_of_the_error() {
     assert!(text.starts_with(start), "{text}");
     assert!(text.ends_with("\n | metadata.name ==\n | ................^"), "{text}");
     let text = evaluate("has(metadata)").unwrap_err();
-    assert!(text.ends_with("ERROR: <input>:1:5: invalid argument to has() macro\n | has(metadata)\n | ....^"), "{text}");
-    for wrong in
-        ["'abc", "a # b", "a & b", r"'\q'", "x'y'", "`a`", "\"a\nb\"", "a = b", "日本 == 1"]
-    {
+    assert!(
+        text.ends_with("ERROR: <input>:1:5: invalid argument to has() macro\n | has(metadata)\n | ....^"),
+        "{text}"
+    );
+    for wrong in ["'abc", "a # b", "a & b", r"'\q'", "x'y'", "`a`", "\"a\nb\"", "a = b", "日本 == 1"] {
         let text = evaluate(wrong).unwrap_err();
         assert!(text.contains("Syntax error: token recognition error at: '"), "{wrong}: {text}");
     }
@@ -175,9 +176,7 @@ fn our_own_kinds_are_ready_when_their_ready_conditions_speak_of_the_newest_gener
         let object = json!({ "metadata": { "generation": 2 }, "status": { "conditions": conditions } });
         Expression::own_kinds().evaluate(&object)
     };
-    let condition = |kind: &str, status: &str, generation: i64| {
-        json!({ "type": kind, "status": status, "observedGeneration": generation })
-    };
+    let condition = |kind: &str, status: &str, generation: i64| json!({ "type": kind, "status": status, "observedGeneration": generation });
     assert_eq!(ready(json!([])), Ok(true));
     assert_eq!(ready(json!([condition("Ready", "True", 2), condition("Stalled", "False", 1)])), Ok(true));
     assert_eq!(ready(json!([condition("Ready", "True", 1)])), Ok(false));

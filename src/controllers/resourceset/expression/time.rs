@@ -76,7 +76,8 @@ fn zone(name: &str) -> Result<TimeZone, Failure> {
     let unknown = || Failure::new(format!("unknown time zone {name}"));
     if let Some((hours, minutes)) = name.split_once(':') {
         let negative = hours.starts_with('-');
-        let number = |text: &str| text.trim_start_matches(['+', '-']).parse::<i32>().ok().filter(|n| (0..60).contains(n));
+        let number =
+            |text: &str| text.trim_start_matches(['+', '-']).parse::<i32>().ok().filter(|n| (0..60).contains(n));
         let seconds = number(hours).zip(number(minutes)).map(|(h, m)| h * 3600 + m * 60).ok_or_else(unknown)?;
         let offset = Offset::from_seconds(if negative { -seconds } else { seconds });
         return offset.map(Offset::to_time_zone).map_err(|_| unknown());

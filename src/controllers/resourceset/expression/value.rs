@@ -74,7 +74,10 @@ impl Key {
             Value::Bool(b) => Some(Self::Bool(*b)),
             Value::Int(i) => Some(Self::Number((*i).into())),
             Value::Uint(u) => Some(Self::Number((*u).into())),
-            #[allow(clippy::cast_possible_truncation, reason = "it is a whole number, and far below the bounds of i128")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "it is a whole number, and far below the bounds of i128"
+            )]
             Value::Double(d) if d.fract() == 0.0 && d.abs() < 1e30 => Some(Self::Number(*d as i128)),
             Value::Text(text) => Some(Self::Text(Arc::clone(text))),
             _ => None,
@@ -84,10 +87,9 @@ impl Key {
     pub(super) fn value(&self) -> Value {
         match self {
             Self::Bool(b) => Value::Bool(*b),
-            Self::Number(n) => i64::try_from(*n)
-                .map(Value::Int)
-                .or_else(|_| u64::try_from(*n).map(Value::Uint))
-                .unwrap_or(Value::Null),
+            Self::Number(n) => {
+                i64::try_from(*n).map(Value::Int).or_else(|_| u64::try_from(*n).map(Value::Uint)).unwrap_or(Value::Null)
+            }
             Self::Text(text) => Value::Text(Arc::clone(text)),
         }
     }

@@ -77,8 +77,8 @@ pub struct Cluster {
 /// # Errors
 /// When it is no YAML, has no clusters, or one of them lacks a part.
 pub fn extract(kubeconfig: &[u8]) -> Result<Cluster, String> {
-    let documents = yaml::read(kubeconfig, Dialect::Kubernetes, &LIMITS)
-        .map_err(|e| format!("invalid YAML at line {}", e.line))?;
+    let documents =
+        yaml::read(kubeconfig, Dialect::Kubernetes, &LIMITS).map_err(|e| format!("invalid YAML at line {}", e.line))?;
     let config = documents.into_iter().next().map(|d| d.value).unwrap_or_default();
     let clusters = config["clusters"].as_array().filter(|c| !c.is_empty()).ok_or("no clusters found in kubeconfig")?;
     let mut all = Vec::new();

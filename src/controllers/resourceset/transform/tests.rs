@@ -66,10 +66,12 @@ const COPY: (&str, &str) = ("copyFrom", "ns/source");
 #[tokio::test]
 async fn copies_take_data_and_type_and_nothing_else() {
     let labels = json!({ "labels": { "x": "y" } });
-    let live = Live::default()
-        .with("ConfigMap", "source", json!({ "data": { "a": "1" }, "metadata": labels }))
-        .with("Secret", "source", json!({ "type": "kubernetes.io/dockerconfigjson", "metadata": labels,
-            "data": { ".dockerconfigjson": "e30=" } }));
+    let live = Live::default().with("ConfigMap", "source", json!({ "data": { "a": "1" }, "metadata": labels })).with(
+        "Secret",
+        "source",
+        json!({ "type": "kubernetes.io/dockerconfigjson", "metadata": labels,
+            "data": { ".dockerconfigjson": "e30=" } }),
+    );
     let copy = one(object("ConfigMap", "copy", &[COPY], json!({ "data": { "old": "0" } })), &live).await.unwrap();
     assert_eq!(copy["data"], json!({ "a": "1" }));
     assert!(copy.get("binaryData").is_none() && copy["metadata"]["labels"].get("x").is_none());
@@ -83,7 +85,11 @@ async fn copies_take_data_and_type_and_nothing_else() {
     assert_eq!(copy["type"], "example.com/own");
     let plain = Live::default().with("Secret", "source", json!({ "data": { "a": "//4=" } }));
     let copy = one(object("Secret", "copy", &[COPY], json!({})), &plain).await.unwrap();
-    assert_eq!((&copy["type"], &copy["data"]["a"]), (&json!("Opaque"), &json!("//4=")), "bytes that are no text survive");
+    assert_eq!(
+        (&copy["type"], &copy["data"]["a"]),
+        (&json!("Opaque"), &json!("//4=")),
+        "bytes that are no text survive"
+    );
     let other = one(object("ServiceAccount", "copy", &[COPY], json!({})), &live).await.unwrap();
     assert!(other.get("data").is_none(), "other kinds copy nothing");
 }
@@ -122,9 +128,11 @@ fn checksum_in(object: &Value) -> Option<String> {
 }
 
 fn sources(config: &str, secret: &str) -> Live {
-    Live::default()
-        .with("ConfigMap", "c", json!({ "data": { "k": config } }))
-        .with("Secret", "s", json!({ "data": { "k": secret } }))
+    Live::default().with("ConfigMap", "c", json!({ "data": { "k": config } })).with(
+        "Secret",
+        "s",
+        json!({ "data": { "k": secret } }),
+    )
 }
 
 /// C4
@@ -337,8 +345,13 @@ async fn objects_are_brought_into_the_form_that_is_applied() {
     assert!(pod.get("status").is_none());
     let service = object("Service", "a", &[], json!({ "spec": { "ports": [{ "port": 80 }] } }));
     assert_eq!(protocols(&one(service, &Live::default()).await.unwrap(), "/spec/ports"), ["TCP"]);
-    let mut job = object("CronJob", "a", &[], json!({ "spec": { "jobTemplate": { "spec": { "template": { "spec":
-        { "containers": [{ "ports": [{ "containerPort": 1 }] }] } } } } } }));
+    let mut job = object(
+        "CronJob",
+        "a",
+        &[],
+        json!({ "spec": { "jobTemplate": { "spec": { "template": { "spec":
+        { "containers": [{ "ports": [{ "containerPort": 1 }] }] } } } } } }),
+    );
     job["apiVersion"] = json!("batch/v1");
     let at = "/spec/jobTemplate/spec/template/spec/containers/0/ports";
     assert_eq!(protocols(&one(job, &Live::default()).await.unwrap(), at), ["TCP"]);
@@ -350,8 +363,13 @@ async fn objects_are_brought_into_the_form_that_is_applied() {
     assert_eq!(secret["data"], json!({ "a": "Mw==", "b": "Mg==" }));
     assert!(secret.get("stringData").is_none() && secret["metadata"].get("creationTimestamp").is_none());
 
-    let mut definition = object("CustomResourceDefinition", "a", &[], json!({ "status": { "x": 1 }, "spec": {
-        "conversion": { "webhook": { "clientConfig": { "caBundle": "Cg==", "url": "https://x" } } } } }));
+    let mut definition = object(
+        "CustomResourceDefinition",
+        "a",
+        &[],
+        json!({ "status": { "x": 1 }, "spec": {
+        "conversion": { "webhook": { "clientConfig": { "caBundle": "Cg==", "url": "https://x" } } } } }),
+    );
     definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
     let definition = one(definition, &Live::default()).await.unwrap();
     assert_eq!(definition["status"], json!({ "x": 1 }));
@@ -366,7 +384,10 @@ async fn the_revision_is_that_of_all_objects_in_their_order() {
     assert_eq!(first, revision(vec![a.clone(), b.clone()]).await);
     assert_ne!(first, revision(vec![b.clone(), a.clone()]).await);
     let none = revision(vec![]).await;
-    assert_eq!(none, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "of nothing (errata 20)");
+    assert_eq!(
+        none, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "of nothing (errata 20)"
+    );
 }
 
 #[tokio::test]

@@ -36,11 +36,19 @@ fn a_provider_concerns_the_resource_sets_of_its_namespace_that_name_or_select_it
         set("ns", "by-labels", selector(json!({ "team": "a" }))),
         set("ns", "by-both", json!([{ "name": "p" }, { "selector": { "matchLabels": { "team": "a" } } }])),
         set("ns", "by-all", json!([{ "selector": {} }])),
-        set("ns", "by-expression", json!([{ "selector": { "matchExpressions":
-            [{ "key": "tier", "operator": "In", "values": ["web", "db"] }] } }])),
+        set(
+            "ns",
+            "by-expression",
+            json!([{ "selector": { "matchExpressions":
+            [{ "key": "tier", "operator": "In", "values": ["web", "db"] }] } }]),
+        ),
         set("ns", "other-name", json!([{ "name": "q" }])),
         set("ns", "other-labels", selector(json!({ "team": "b" }))),
-        set("ns", "wrong-operator", json!([{ "selector": { "matchExpressions": [{ "key": "tier", "operator": "Like" }] } }])),
+        set(
+            "ns",
+            "wrong-operator",
+            json!([{ "selector": { "matchExpressions": [{ "key": "tier", "operator": "Like" }] } }]),
+        ),
         set("ns", "none", json!([])),
         set("elsewhere", "by-name", json!([{ "name": "p" }])),
     ];
@@ -95,5 +103,9 @@ fn a_changed_source_concerns_whoever_takes_from_it_and_its_kind_matters() {
     assert_eq!(names(&index.of_source(SourceKind::Secret, "ns", "a")), ["team/converts", "team/sums"]);
     assert!(index.of_source(SourceKind::Secret, "other", "a").is_empty());
     index.set("team", "sums", BTreeSet::new());
-    assert_eq!(names(&index.of_source(SourceKind::Secret, "ns", "a")), ["team/converts"], "one that is gone is forgotten");
+    assert_eq!(
+        names(&index.of_source(SourceKind::Secret, "ns", "a")),
+        ["team/converts"],
+        "one that is gone is forgotten"
+    );
 }
