@@ -95,7 +95,9 @@ fn google(env: &Environment) -> Google {
 /// How input providers reach what they list: proxies, and the process's own identity at clouds.
 pub(in crate::cli) fn reach(env: &Environment) -> provider::Settings {
     let (aws, azure, google) = (aws(env), azure(env), google(env));
-    provider::Settings { proxies: proxies(env), aws, azure, google, ..provider::Settings::default() }
+    let codecommit = text(env, "AWS_ENDPOINT_URL_CODECOMMIT").or_else(|| text(env, "AWS_ENDPOINT_URL"));
+    let endpoints = provider::Endpoints { codecommit, ..provider::Endpoints::default() };
+    provider::Settings { proxies: proxies(env), aws, azure, google, endpoints, ..provider::Settings::default() }
 }
 
 fn azure(env: &Environment) -> Azure {

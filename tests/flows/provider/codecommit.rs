@@ -116,5 +116,6 @@ async fn an_account_without_a_role_and_a_page_of_html_are_refused() {
     assert!(refusal.contains("found HTML") && !refusal.contains("hunter2"), "{refusal}");
     request.account.as_mut().unwrap().annotations.clear();
     let refusal = list_with(&providers, &request).await.unwrap_err();
-    assert!(refusal.ends_with("AWS role ARN is not set in the service account annotation eks.amazonaws.com/role-arn"));
+    let want = "invalid eks.amazonaws.com/role-arn annotation: ''. must match arn:aws:iam::ACCOUNT:role/NAME";
+    assert!(refusal.ends_with(want), "{refusal}");
 }

@@ -105,8 +105,9 @@ fn account(annotations: &[(&str, &str)]) -> Option<Account> {
 fn cloud(seen: &Seen) -> Scripted {
     match seen.path.as_str() {
         "/v1/token" => {
-            assert!(seen.body.contains("audience=%2F%2Fiam.googleapis.com%2Fprojects%2F1%2Fx"), "{}", seen.body);
-            assert!(seen.body.contains("subject_token=token-for-https%3A%2F%2Fiam.googleapis.com%2Fprojects%2F1%2Fx"));
+            let provider = "%2F%2Fiam.googleapis.com%2Fprojects%2F1%2Flocations%2Fglobal%2FworkloadIdentityPools%2F";
+            assert!(seen.body.contains(&format!("audience={provider}")), "{}", seen.body);
+            assert!(seen.body.contains(&format!("subject_token=token-for-{provider}")), "{}", seen.body);
             Scripted::json(&json!({"access_token": "federated", "expires_in": 3600}))
         }
         "/v1/projects/-/serviceAccounts/me@p.iam.gserviceaccount.com:generateAccessToken" => {
@@ -134,7 +135,10 @@ fn cloud(seen: &Seen) -> Scripted {
 #[tokio::test(flavor = "multi_thread")]
 async fn service_accounts_are_exchanged_for_logins_at_the_clouds_registries() {
     let google = [
-        ("gcp.auth.fluxcd.io/workload-identity-provider", "projects/1/x"),
+        (
+            "gcp.auth.fluxcd.io/workload-identity-provider",
+            "projects/1/locations/global/workloadIdentityPools/p/providers/x",
+        ),
         ("iam.gke.io/gcp-service-account", "me@p.iam.gserviceaccount.com"),
     ];
     let azure = [("azure.workload.identity/tenant-id", "t"), ("azure.workload.identity/client-id", "c")];
