@@ -13,7 +13,7 @@ mod stage;
 
 pub use body::{RECREATE_ANNOTATION, effective};
 pub use failure::kind_of;
-pub use manner::{Manner, Phase, Staging};
+pub use manner::{Body, Manner, MayRecreate, Phase, Staging};
 pub use meter::Meter;
 pub use outcome::{Done, Failure, FailureKind, ObjectResult, Outcome, Progress, Stage, Stopped};
 pub use ready::{Awaited, Unready, Wait, WaitError};
