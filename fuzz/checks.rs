@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fluxd::api::{duration, inventory};
 use fluxd::generate::Config;
 use fluxd::generate::smp::{self, PatchKind};
 use fluxd::generate::sops::{self, SopsKeys};
@@ -406,5 +407,24 @@ pub fn kubeconfig(data: &[u8]) {
     match fluxd::controllers::resourceset::transform::extract(data) {
         Ok(cluster) => assert!(!cluster.address.is_empty() && !cluster.ca.is_empty()),
         Err(error) => assert!(!error.contains("hunter2"), "{error}"),
+    }
+}
+
+/// Each line as an identity of an inventory and as a duration: what is understood is written so that it is understood again.
+pub fn status_words(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for line in text.lines().take(100) {
+        if let Ok(key) = inventory::parse(line) {
+            let again = inventory::parse(&inventory::entry_id(&key));
+            // Names of Kubernetes objects have no underscores; with them, not every colon can be told.
+            assert!(key.name.contains('_') || again.as_ref() == Ok(&key), "{line:?}");
+        }
+        if let Some(read) = duration::positive(line) {
+            assert_eq!(duration::positive(&duration::format(read)), Some(read), "{line:?}");
+            assert!(
+                duration::positive(&duration::rounded(read)).is_some() || read.as_secs() > 9_000_000_000,
+                "{line:?}"
+            );
+        }
     }
 }

@@ -222,3 +222,8 @@ fn expressions_survive_their_corpus() {
 fn kubeconfigs_survive_their_corpus() {
     replay("kubeconfig", checks::kubeconfig);
 }
+
+#[test]
+fn words_of_statuses_survive_their_corpus() {
+    replay("status_words", checks::status_words);
+}

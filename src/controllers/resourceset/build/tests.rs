@@ -325,7 +325,7 @@ fn a_template_that_changes_inputs_is_heard_by_the_next_one_each_time() {
     let text = r#"
 inputs: [{ a: x }]
 resources:
-- { apiVersion: v1, kind: ConfigMap, metadata: { name: 'a<< $_ := set inputs "b" "y" >>' } }
+- { apiVersion: v1, kind: ConfigMap, metadata: { name: 'a<< $_ := set inputs "b" "other" >>' } }
 - { apiVersion: v1, kind: ConfigMap, metadata: { name: << inputs.b >> } }
 "#;
     let spec = spec(text);
@@ -334,6 +334,6 @@ resources:
     for _ in 0..2 {
         let steps = build(&spec, &inputs, &mut cache).unwrap();
         let names: Vec<&str> = steps[0].objects.iter().map(|o| o.name()).collect();
-        assert_eq!(names, ["a", "y"]);
+        assert_eq!(names, ["a", "other"]);
     }
 }
