@@ -103,3 +103,74 @@ fn mistakes_are_told_with_what_was_expected() {
     let set = config_maps("n", "a", &["x"]);
     assert!(bad(&["rset", "build", "-f", "-", "more"], &set).contains("the file is given with --filename"));
 }
+
+/// A file with a text, for as long as the value lives.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().unwrap()
+}
+
+#[test]
+fn a_set_is_built_from_files_with_the_inputs_of_static_providers() {
+    let set = file(
+        "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: apps, namespace: team}\nspec:\n  \
+         commonMetadata: {labels: {'resourceset.fluxcd.controlplane.io/name': other, team: red}}\n  inputsFrom: [{selector: \
+         {matchLabels: {of: apps}}}]\n  steps:\n  - name: first\n    resources: [{apiVersion: v1, kind: ConfigMap, metadata: \
+         {name: << inputs.id >>, namespace: team}}]\n  - name: second\n    resourcesTemplate: |\n      # nothing\n",
+    );
+    let provider = file(
+        "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSetInputProvider\nmetadata: {name: foo, labels: {of: apps}}\nspec: \
+         {type: Static, defaultValues: {x: 1}}\n---\napiVersion: fluxcd.controlplane.io/v1\nkind: \
+         ResourceSetInputProvider\nmetadata: {name: unasked}\nspec: {type: Static}\n",
+    );
+    let ran = fluxctl(None, &["rset", "build", "-f", path(&set), "--inputs-from-provider", path(&provider)], "");
+    let expected = "# step: first\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \
+                    resourceset.fluxcd.controlplane.io/name: apps\n    resourceset.fluxcd.controlplane.io/namespace: team\n    \
+                    team: red\n  name: \"42074437\"\n  namespace: team\n---\n# step: second\n";
+    assert_eq!((ran.out.as_str(), ran.code), (expected, Some(0)), "{}", ran.err);
+    assert!(bad(&["rset", "build", "-f", path(&set)], "").contains("no file gives its inputs"));
+    let inputs = file("- {id: one}\n- {id: two}\n");
+    let ran = fluxctl(None, &["rset", "build", "-f", path(&set), "--inputs-from", path(&inputs)], "");
+    assert_eq!(ran.out.matches("kind: ConfigMap").count(), 2, "{}", ran.err);
+    let nothing =
+        config_maps("n", "a", &["x"]).replace("data:", "#").replace("  resources:", "  resourcesTemplate: '# x' #");
+    let nothing = nothing.lines().take_while(|line| !line.contains("- apiVersion")).collect::<Vec<_>>().join("\n");
+    assert!(bad(&["rset", "build", "-f", "-"], &nothing).contains("generates no objects"));
+}
+
+#[test]
+fn two_files_and_a_file_and_the_cluster_are_compared() {
+    let plane = plane();
+    let namespace = plane.namespace("diff");
+    let mut controllers = Controllers::against(plane).only(&[&namespace]).start();
+    controllers.wait_until_up();
+    let (old, new) = (config_maps(&namespace, "apps", &["a", "b"]), config_maps(&namespace, "apps", &["b", "c"]));
+    let (old, new) = (file(&old), file(&new));
+    let ran = fluxctl(None, &["rset", "diff", "-f", path(&new), "--against", path(&old), "--exit-code"], "");
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for line in [format!("+ {namespace}:configmap/c (new)"), format!("- {namespace}:configmap/a")] {
+        assert!(ran.out.lines().any(|l| l.starts_with(&line)), "{line} in\n{}", ran.out);
+    }
+    let same = fluxctl(None, &["rset", "diff", "-f", path(&old), "--against", path(&old), "--exit-code"], "");
+    assert_eq!(same.code, Some(0), "{}{}", same.out, same.err);
+
+    plane.apply(&std::fs::read_to_string(old.path()).unwrap(), &[]);
+    wait_until_ready(plane, &namespace, "apps");
+    let kubeconfig = plane.kubeconfig();
+    let against = |file: &tempfile::NamedTempFile| {
+        fluxctl(Some(&kubeconfig), &["rset", "diff", "-f", path(file), "--exit-code"], "")
+    };
+    let nothing = against(&old);
+    assert_eq!(nothing.code, Some(0), "{}{}", nothing.out, nothing.err);
+    let ran = against(&new);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    for line in [format!("+ {namespace}:configmap/c"), format!("- {namespace}:configmap/a")] {
+        assert!(ran.out.lines().any(|l| l.starts_with(&line)), "{line} in\n{}", ran.out);
+    }
+    assert!(plane.get(&namespace, "configmap", "c").is_none(), "nothing was changed");
+}
