@@ -333,6 +333,10 @@ fn is_the_controllers_own(entry: &Value) -> bool {
         "customresourcedefinitions" => matches!(verb, "get" | "list" | "watch"),
         // The row of dependsOn: read for its existence and condition, its data withheld from the expression.
         "secrets" if verb == "get" => uri.ends_with("/secrets/treasure"),
+        // The metadata of the kind that sets depend on, which wakes them.
+        "secrets" if matches!(verb, "list" | "watch") => true,
+        // Whether an account is still there, before a set that goes is pruned with its rights.
+        "serviceaccounts" => verb == "get",
         // By label, for drift, and of ConfigMaps and Secrets that sets read: metadata only.
         _ => matches!(verb, "list" | "watch") && uri.contains("labelSelector="),
     }

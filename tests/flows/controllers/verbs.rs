@@ -121,7 +121,7 @@ fn a_set_is_built_from_files_with_the_inputs_of_static_providers() {
         "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: apps, namespace: team}\nspec:\n  \
          commonMetadata: {labels: {'resourceset.fluxcd.controlplane.io/name': other, team: red}}\n  inputsFrom: [{selector: \
          {matchLabels: {of: apps}}}]\n  steps:\n  - name: first\n    resources: [{apiVersion: v1, kind: ConfigMap, metadata: \
-         {name: << inputs.id >>, namespace: team}}]\n  - name: second\n    resourcesTemplate: |\n      # nothing\n",
+         {name: app-<< inputs.id >>, namespace: team}}]\n  - name: second\n    resourcesTemplate: |\n      # nothing\n",
     );
     let provider = file(
         "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSetInputProvider\nmetadata: {name: foo, labels: {of: apps}}\nspec: \
@@ -131,7 +131,7 @@ fn a_set_is_built_from_files_with_the_inputs_of_static_providers() {
     let ran = fluxctl(None, &["rset", "build", "-f", path(&set), "--inputs-from-provider", path(&provider)], "");
     let expected = "# step: first\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \
                     resourceset.fluxcd.controlplane.io/name: apps\n    resourceset.fluxcd.controlplane.io/namespace: team\n    \
-                    team: red\n  name: \"42074437\"\n  namespace: team\n---\n# step: second\n";
+                    team: red\n  name: app-42074437\n  namespace: team\n---\n# step: second\n";
     assert_eq!((ran.out.as_str(), ran.code), (expected, Some(0)), "{}", ran.err);
     assert!(bad(&["rset", "build", "-f", path(&set)], "").contains("no file gives its inputs"));
     let inputs = file("- {id: one}\n- {id: two}\n");
