@@ -14,6 +14,8 @@ use fluxd::object::workload::{self, AnnotationChange, FieldChange, Step};
 use fluxd::object::yaml::edit::{self, ObjectEdit, Op};
 use fluxd::object::yaml::{self, Dialect, Limits};
 use fluxd::object::{Gvk, Object, Origin};
+use fluxd::provider;
+use fluxd::provider::schedule::{ScheduleSpec, Schedules};
 use fluxd::registry::Credentials;
 use fluxd::registry::protocol::{self, Manifest};
 use fluxd::report;
@@ -236,6 +238,31 @@ fn at<'a>(value: &'a mut Value, path: &[Step]) -> &'a mut Value {
         Step::Key(key) => at.get_mut(key).expect("the path exists"),
         Step::Index(index) => at.get_mut(*index).expect("the path exists"),
     })
+}
+
+/// Schedules trigger when they say and are found again from there; answers of hosts are read or refused in words that repeat
+/// nothing secret.
+pub fn provider(data: &[u8]) {
+    match provider::read_refs(data) {
+        Ok(refs) => {
+            let hashes = refs.branches.iter().chain(&refs.tags).map(|(_, hash)| hash);
+            assert!(hashes.into_iter().all(|hash| matches!(hash.len(), 40 | 64)));
+        }
+        Err(refusal) => assert!(!refusal.is_empty() && refusal.len() < 200),
+    }
+    match provider::read_inputs(data) {
+        Ok(sets) => assert!(sets.iter().all(|set| set["id"].is_string())),
+        Err(refusal) => assert!(!refusal.is_empty()),
+    }
+    provider::read_answers(data);
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (cron, time_zone) = text.trim_end().split_once('|').unwrap_or((text.trim_end(), "UTC"));
+    let spec = ScheduleSpec { cron: cron.to_owned(), time_zone: time_zone.to_owned(), window: "1h".to_owned() };
+    let Ok(schedules) = Schedules::parse(&[spec], std::time::Duration::from_secs(60)) else { return };
+    let now: jiff::Timestamp = "2025-03-05T09:10:11Z".parse().expect("a time");
+    let Some(next) = schedules.next(now) else { return };
+    assert!(next.when > now);
+    assert!(schedules.may_run(next.when), "{cron}: a window opens when it triggers");
 }
 
 /// What registries say is read or refused in words; nothing is taken over that could lead a request elsewhere.

@@ -179,6 +179,11 @@ fn the_readers_of_what_registries_say_survive_their_corpus() {
 }
 
 #[test]
+fn what_input_providers_read_survives_its_corpus() {
+    replay("provider", checks::provider);
+}
+
+#[test]
 fn the_editor_survives_its_corpus() {
     replay("editor", checks::editor);
 }

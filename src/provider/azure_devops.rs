@@ -10,7 +10,7 @@ use super::address::{Azure, join, query};
 use super::filter::Filters;
 use super::found::{Found, Gathered, What, choose_tags};
 use super::paging::{Guard, by_token, read_pages};
-use super::wire::{Call, Wire};
+use super::wire::{Call, Wire, read_json};
 
 const VERSION: (&str, &str) = ("api-version", "7.1");
 /// Change requests of one page.
@@ -197,4 +197,12 @@ impl From<PullRequest> for Found {
             ..Self::default()
         }
     }
+}
+
+/// Reads a body as each kind of answer, down to what is exported.
+pub(super) fn read_any(body: &[u8]) {
+    drop(read_json::<Page<Branch>>(body));
+    drop(read_json::<Page<Ref>>(body));
+    drop(read_json::<AnnotatedTag>(body));
+    drop(read_json::<Page<PullRequest>>(body).map(|page| page.whole().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
 }

@@ -12,7 +12,7 @@ use super::filter::Filters;
 use super::found::{Found, Gathered, What, choose_tags};
 use super::paging::Guard;
 use super::providers::basic;
-use super::wire::{Call, Wire, shown};
+use super::wire::{Call, Wire, read_json, shown};
 use super::{Error, Settings};
 use crate::registry::{AwsKeys, AwsRequest, AwsScope};
 
@@ -163,4 +163,10 @@ fn found(request: PullRequest) -> Option<Found> {
         author: author.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
         ..Found::default()
     })
+}
+
+/// Reads a body as each kind of answer, down to what is exported.
+pub(super) fn read_any(body: &[u8]) {
+    drop(read_json::<Listed>(body));
+    drop(read_json::<Got>(body).map(|got| found(got.pull_request).map(Found::export)));
 }

@@ -10,7 +10,7 @@ use super::address::{Pair, join, query};
 use super::filter::Filters;
 use super::found::{Found, Gathered, What, choose_tags};
 use super::paging::{Guard, by_link, read_pages};
-use super::wire::{Call, Wire};
+use super::wire::{Call, Wire, read_json};
 
 /// One repository, and how to ask about it.
 pub(super) struct Gitea<'a> {
@@ -136,4 +136,11 @@ impl From<Pull> for Found {
             ..Self::default()
         }
     }
+}
+
+/// Reads a body as each kind of answer, down to what is exported.
+pub(super) fn read_any(body: &[u8]) {
+    drop(read_json::<Vec<Branch>>(body));
+    drop(read_json::<Vec<Tag>>(body));
+    drop(read_json::<Vec<Pull>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
 }

@@ -9,7 +9,7 @@ use super::address::{Pair, join, query};
 use super::filter::Filters;
 use super::found::{Found, Gathered, What, choose_tags};
 use super::paging::{Guard, by_link, read_pages};
-use super::wire::{Call, Wire};
+use super::wire::{Call, Wire, read_json};
 use super::{Error, Settings};
 
 /// The API of GitHub itself.
@@ -134,4 +134,10 @@ impl From<Pull> for Found {
             ..Self::default()
         }
     }
+}
+
+/// Reads a body as each kind of answer, down to what is exported.
+pub(super) fn read_any(body: &[u8]) {
+    drop(read_json::<Vec<Named>>(body));
+    drop(read_json::<Vec<Pull>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
 }

@@ -11,7 +11,7 @@ use super::address::{join, query};
 use super::filter::Filters;
 use super::found::{Found, Gathered, What, choose_tags, slug};
 use super::paging::{Guard, by_number, read_pages};
-use super::wire::{Call, Wire};
+use super::wire::{Call, Wire, read_json};
 
 /// One project, and how to ask about it.
 pub(super) struct GitLab<'a> {
@@ -202,4 +202,12 @@ impl From<MergeRequest> for Found {
             ..Self::default()
         }
     }
+}
+
+/// Reads a body as each kind of answer, down to what is exported.
+pub(super) fn read_any(body: &[u8]) {
+    drop(read_json::<Vec<Named>>(body));
+    drop(read_json::<Vec<MergeRequest>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
+    drop(read_json::<Vec<Environment>>(body));
+    drop(read_json::<Vec<Deployment>>(body));
 }

@@ -11,6 +11,7 @@
 
 mod address;
 mod advertisement;
+mod answers;
 mod azure_devops;
 mod cloud;
 mod codecommit;
@@ -34,6 +35,7 @@ mod skip;
 mod tokens;
 mod wire;
 
+pub use answers::read_answers;
 pub use advertisement::{Refs, read_refs};
 pub use error::Error;
 pub use export::{Export, InputSet, add_defaults, id_of};

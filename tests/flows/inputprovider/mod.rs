@@ -4,6 +4,7 @@
 mod artifacts;
 mod listings;
 mod passes;
+mod previews;
 mod rules;
 mod schedules;
 
