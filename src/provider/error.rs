@@ -14,7 +14,7 @@ pub enum Error {
         doing: String,
         /// Why.
         #[source]
-        source: Box<Error>,
+        source: Box<Self>,
     },
     /// The filter cannot be used.
     #[error(transparent)]
@@ -108,7 +108,7 @@ pub(super) trait Doing<T> {
 }
 
 impl<T> Doing<T> for Result<T, Error> {
-    fn doing(self, doing: &str) -> Result<T, Error> {
+    fn doing(self, doing: &str) -> Self {
         self.map_err(|e| e.within(doing))
     }
 }
