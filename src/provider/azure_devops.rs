@@ -204,5 +204,8 @@ pub(super) fn read_any(body: &[u8]) {
     drop(read_json::<Page<Branch>>(body));
     drop(read_json::<Page<Ref>>(body));
     drop(read_json::<AnnotatedTag>(body));
-    drop(read_json::<Page<PullRequest>>(body).map(|page| page.whole().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
+    drop(
+        read_json::<Page<PullRequest>>(body)
+            .map(|page| page.whole().map(|one| Found::from(one).export()).collect::<Vec<_>>()),
+    );
 }

@@ -142,5 +142,8 @@ impl From<Pull> for Found {
 pub(super) fn read_any(body: &[u8]) {
     drop(read_json::<Vec<Branch>>(body));
     drop(read_json::<Vec<Tag>>(body));
-    drop(read_json::<Vec<Pull>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
+    drop(
+        read_json::<Vec<Pull>>(body)
+            .map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()),
+    );
 }

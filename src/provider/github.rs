@@ -139,5 +139,8 @@ impl From<Pull> for Found {
 /// Reads a body as each kind of answer, down to what is exported.
 pub(super) fn read_any(body: &[u8]) {
     drop(read_json::<Vec<Named>>(body));
-    drop(read_json::<Vec<Pull>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
+    drop(
+        read_json::<Vec<Pull>>(body)
+            .map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()),
+    );
 }

@@ -207,7 +207,10 @@ impl From<MergeRequest> for Found {
 /// Reads a body as each kind of answer, down to what is exported.
 pub(super) fn read_any(body: &[u8]) {
     drop(read_json::<Vec<Named>>(body));
-    drop(read_json::<Vec<MergeRequest>>(body).map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()));
+    drop(
+        read_json::<Vec<MergeRequest>>(body)
+            .map(|all| all.into_iter().map(|one| Found::from(one).export()).collect::<Vec<_>>()),
+    );
     drop(read_json::<Vec<Environment>>(body));
     drop(read_json::<Vec<Deployment>>(body));
 }

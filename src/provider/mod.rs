@@ -35,8 +35,8 @@ mod skip;
 mod tokens;
 mod wire;
 
-pub use answers::read_answers;
 pub use advertisement::{Refs, read_refs};
+pub use answers::read_answers;
 pub use error::Error;
 pub use export::{Export, InputSet, add_defaults, id_of};
 pub use external_service::read_inputs;

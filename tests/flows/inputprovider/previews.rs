@@ -56,7 +56,8 @@ fn a_pull_request_has_its_objects_as_long_as_it_is_open() {
     let mut controllers = Controllers::against(plane).only(&[&namespace]).start();
     controllers.wait_until_up();
     plane.apply(&objects(&namespace, &double.url()), &[]);
-    let commit = |number: u64| Some(plane.get(&namespace, "configmap", &format!("preview-{number}"))?["data"]["commit"].clone());
+    let commit =
+        |number: u64| Some(plane.get(&namespace, "configmap", &format!("preview-{number}"))?["data"]["commit"].clone());
     let is = |number: u64, sha: &str| {
         eventually(&format!("the preview of {number} at {sha}"), || (commit(number)? == json!(sha)).then_some(()));
     };
