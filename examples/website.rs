@@ -87,7 +87,8 @@ impl Composite for Websites {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("crd") {
         #[allow(clippy::print_stdout, reason = "this is what was asked for")]
-        return Ok(println!("{}", serde_json::to_string_pretty(&Website::crd())?));
+        println!("{}", serde_json::to_string_pretty(&Website::crd())?);
+        return Ok(());
     }
     let settings = CompositeSettings::new("website", "example.dev");
     let operator = CompositeOperator::new(Websites, kube::Config::infer().await?, settings)?;

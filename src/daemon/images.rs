@@ -13,8 +13,6 @@ use crate::source::git;
 use super::shared::{ResourcesError, Shared};
 use super::{live, snapshot};
 
-/// What stands for all workloads.
-
 pub(super) async fn list(
     shared: &Shared,
     workload: &str,
