@@ -13,8 +13,9 @@ use crate::operator::controller::{ControllerSettings, Forward};
 use crate::report::Metrics;
 use crate::runtime::{Stop, TaskError, Tasks};
 
-/// How long running passes have to end after a signal, within the time that the process has.
-const GRACE: Duration = Duration::from_secs(6);
+/// How long running passes have to end after a signal, or after the lease is lost. Less than what is left of a lease when
+/// leadership ends (4 s of the daemon's, 5 s of the controllers' own): another replica may write then.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// The cluster that the controllers work on, and what the process lends them.
 pub(in crate::cli) struct Cluster {

@@ -27,7 +27,9 @@ const STATUS: &str = "status";
 pub(super) async fn run(shared: &InputProviders, object: &ResourceSetInputProvider, cx: &Cx) -> Next {
     let mut pass = Run { shared, object, cx, state: State::of(object), written: None, begun: Instant::now() };
     let next = match pass.steps().await {
-        Ok(next) => next,
+        Ok(Some(next)) => next,
+        // Nothing has come of it, and nothing is said: whoever works next begins anew.
+        Ok(None) => return Next::Done,
         Err(error) => retry(STATUS, &error),
     };
     pass.state.finish(object.annotations());
@@ -52,7 +54,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn steps(&mut self) -> Result<Next, WriteError> {
+    /// Does everything; `None` when the process stops meanwhile.
+    async fn steps(&mut self) -> Result<Option<Next>, WriteError> {
         let annotations = self.object.annotations();
         let disabled = annotation::is_disabled(annotations);
         if self.cx.is_new() {
@@ -65,32 +68,34 @@ impl Run<'_> {
         if disabled {
             tracing::info!(object = self.title(), "reconciliation is disabled");
             self.event(true, condition::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned(), false);
-            return Ok(Next::Done);
+            return Ok(Some(Next::Done));
         }
         let forced = take_force(self.object, &mut self.state.status);
         let timeout = annotation::timeout(annotations, INPUT_PROVIDER);
         let schedules = match Schedules::parse(&schedules(self.object), timeout) {
             Ok(schedules) => schedules,
-            Err(error) => return Ok(self.stall(condition::INVALID_SCHEDULE, &error.to_string())),
+            Err(error) => return Ok(Some(self.stall(condition::INVALID_SCHEDULE, &error.to_string()))),
         };
         self.state.next_schedule(None);
         let now = Timestamp::now();
         if !forced && !schedules.may_run(now) {
-            return Ok(self.skip(&schedules, now));
+            return Ok(Some(self.skip(&schedules, now)));
         }
         if let Err(broken) = rules::check(&self.object.spec) {
-            return Ok(self.stall(condition::INVALID_SPEC, broken));
+            return Ok(Some(self.stall(condition::INVALID_SPEC, broken)));
         }
         let is_static = self.object.spec.provider_type == ProviderType::Static;
         self.state.progressing(is_static);
         if is_static {
-            return Ok(self.succeed(self.own_values(), &schedules));
+            return Ok(Some(self.succeed(self.own_values(), &schedules)));
         }
         self.patch().await?;
-        match self.cx.waiting(list(self.shared, self.object, self.cx, timeout)).await {
-            Ok(export) => Ok(self.succeed(export, &schedules)),
-            Err(error) => Ok(self.fail(&error)),
-        }
+        let listed = self.cx.waiting(list(self.shared, self.object, self.cx, timeout));
+        Ok(match self.cx.stop().or(listed).await {
+            Some(Ok(export)) => Some(self.succeed(export, &schedules)),
+            Some(Err(error)) => Some(self.fail(&error)),
+            None => None,
+        })
     }
 
     /// What an object without a remote side exports.

@@ -196,7 +196,7 @@ impl Run<'_> {
             (built.map(|steps| transform::prepare(steps, &marks, &mut kept.memo)), kept)
         };
         let (prepared, kept) = blocking("build", work).await.map_err(|e| failed(e.to_string()))?;
-        self.owner.keep(&self.object, kept);
+        self.owner.keep(&self.object, kept, self.cx.store());
         let prepared = prepared.map_err(|e| Halt::Build(format!("build failed: {e}")))?;
         self.counts.resources = prepared.steps().iter().map(|step| step.objects.len()).sum();
         self.counts.steps = self.object.spec.steps.as_ref().map(Vec::len);

@@ -1,6 +1,6 @@
 //! The controller of ResourceSets: what its passes share, and what wakes them (resourceset §7.1).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -168,9 +168,15 @@ impl ResourceSets {
         self.kept().remove(&set.uid().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Puts back what is remembered.
-    pub(super) fn keep(&self, set: &ResourceSet, kept: Kept) {
-        self.kept().insert(set.uid().unwrap_or_default(), kept);
+    /// Puts back what is remembered. What is remembered of ResourceSets that went without a finalizing pass here, such as
+    /// while another replica led, goes as soon as there is more of it than there are ResourceSets.
+    pub(super) fn keep(&self, set: &ResourceSet, kept: Kept, known: &Store<ResourceSet>) {
+        let mut all = self.kept();
+        all.insert(set.uid().unwrap_or_default(), kept);
+        if all.len() > known.len() {
+            let live: HashSet<String> = known.list().iter().filter_map(|set| set.uid()).collect();
+            all.retain(|uid, _| live.contains(uid));
+        }
     }
 
     /// Forgets a ResourceSet.

@@ -92,7 +92,7 @@ impl<R: Reconcile> Controller<R> {
             let (map, resource, store, config) = (Arc::clone(&map), resource.clone(), store.clone(), config.clone());
             self.follows.push(Box::new(move |shared, synced| {
                 Box::pin(async move {
-                    let watched = Watched { client: shared.client.clone(), resource, namespace, config };
+                    let watched = Watched { client: shared.client.clone(), resource, namespace, config, needed: false };
                     let kind = watched.resource.kind.clone();
                     let changed = |(before, after): Change<O>| {
                         let woken = map(before.as_deref(), after.as_deref(), &shared.store);
@@ -126,7 +126,7 @@ impl<R: Reconcile> Controller<R> {
             self.follows.push(Box::new(move |shared, synced| {
                 Box::pin(async move {
                     type Meta = PartialObjectMeta<DynamicObject>;
-                    let watched = Watched { client: shared.client.clone(), resource, namespace, config };
+                    let watched = Watched { client: shared.client.clone(), resource, namespace, config, needed: false };
                     let kind = watched.resource.kind.clone();
                     let changed = |(before, after): Change<Meta>| {
                         let metas = (before.as_deref().map(|o| o.meta()), after.as_deref().map(|o| o.meta()));
@@ -223,7 +223,8 @@ fn follow_own<K: Managed>(namespace: String) -> Follow<K> {
             let config = watcher::Config::default().labels(&shared.settings.label_selector);
             let (client, resource) = (shared.client.clone(), shared.resource.clone());
             let changed = |(before, after): Change<K>| shared.took_in(before.as_deref(), after.as_deref());
-            follow(Watched { client, resource, namespace, config }, shared.store.clone(), &synced, changed).await;
+            let watched = Watched { client, resource, namespace, config, needed: true };
+            follow(watched, shared.store.clone(), &synced, changed).await;
         })
     })
 }

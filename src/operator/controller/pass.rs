@@ -1,10 +1,12 @@
 //! What a pass is given: who woke it, its stop, its worker slot, and the doors to the object's status, events and store.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
 use serde::Serialize;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
 
 use crate::object::Gvk;
 use crate::operator::reads::Reads;
@@ -74,6 +76,39 @@ impl std::fmt::Display for Dependency {
     }
 }
 
+/// For how long a pass has waited without a worker. That time does not count towards the longest time of a pass: what is
+/// waited for has a bound of its own, which may be longer.
+#[derive(Debug, Default)]
+pub(super) struct Waits(std::sync::Mutex<(Duration, Option<Instant>)>);
+
+impl Waits {
+    fn lock(&self) -> std::sync::MutexGuard<'_, (Duration, Option<Instant>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a wait, which ends when the answer is dropped.
+    pub(super) fn begin(&self) -> Wait<'_> {
+        self.lock().1 = Some(Instant::now());
+        Wait(self)
+    }
+
+    /// All waits together, the one under way included.
+    pub(super) fn total(&self, now: Instant) -> Duration {
+        let (ended, since) = *self.lock();
+        ended + since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+}
+
+/// A wait under way.
+pub(super) struct Wait<'a>(&'a Waits);
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let total = self.0.total(Instant::now());
+        *self.0.lock() = (total, None);
+    }
+}
+
 /// One pass over one object.
 pub struct Pass<K> {
     pub(super) shared: Arc<Shared<K>>,
@@ -83,6 +118,7 @@ pub struct Pass<K> {
     pub(super) stop: Stop,
     pub(super) woken: watch::Receiver<Option<Trigger>>,
     pub(super) slot: Mutex<Option<OwnedSemaphorePermit>>,
+    pub(super) waits: Arc<Waits>,
 }
 
 impl<K: Managed> Pass<K> {
@@ -121,9 +157,11 @@ impl<K: Managed> Pass<K> {
     }
 
     /// Waits for something without holding a worker: objects that never become healthy do not keep others from their
-    /// turn. When `future` is done, it waits for a free worker.
+    /// turn. When `future` is done, it waits for a free worker. The time does not count towards the longest that a pass may
+    /// take, so the future has to end by itself.
     pub async fn waiting<T>(&self, future: impl Future<Output = T>) -> T {
         let mut slot = self.slot.lock().await;
+        let _wait = self.waits.begin();
         drop(slot.take());
         self.shared.slot_freed();
         let done = future.await;

@@ -21,12 +21,16 @@ use crate::runtime::{Scoped, Stop, scoped};
 use super::builder::spec_or_annotations_changed;
 use super::events::EventQueue;
 use super::interest::Interests;
+use super::pass::Waits;
 use super::queue::{Queue, Ticket, Urgency};
 use super::store::{Id, id};
 use super::{
     ControllerSettings, Dependency, Event, Finalize, Managed, Next, Pass, Reconcile, Store, Trigger, TriggerFilter,
     WriteError,
 };
+
+/// How long a pass that may be over its time is left alone between two looks at its clock.
+const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
 /// What all passes of a controller share.
 pub(super) struct Shared<K> {
@@ -117,8 +121,7 @@ impl<K: Managed> Shared<K> {
 
     /// Wishes for a pass where a change asks for one.
     pub(super) fn took_in(&self, before: Option<&K>, after: Option<&K>) {
-        let owned = |object: &&K| self.settings.shard.as_ref().is_none_or(|shard| shard.owns(object.meta()));
-        let (before, after) = (before.filter(owned), after.filter(owned));
+        let (before, after) = (before.filter(|o| self.owns(o)), after.filter(|o| self.owns(o)));
         match (before, after) {
             (None, None) => {}
             (Some(gone), None) => self.forget(gone),
@@ -142,7 +145,7 @@ impl<K: Managed> Shared<K> {
     /// Wishes for a pass over every object, as after a start.
     fn wish_all(&self) {
         for object in self.store.list() {
-            if self.settings.shard.as_ref().is_none_or(|shard| shard.owns(object.meta())) {
+            if self.owns(&object) {
                 self.wish(id(&*object), Urgency::Timer, None);
             }
         }
@@ -150,8 +153,7 @@ impl<K: Managed> Shared<K> {
 
     /// Wishes for a pass over an object that another's change concerns; one that is not known (yet) has its own start.
     pub(super) fn wake(&self, id: Id, urgency: Urgency, trigger: Trigger) {
-        let ours = |object: Arc<K>| self.settings.shard.as_ref().is_none_or(|shard| shard.owns(object.meta()));
-        if self.store.by_id(&id).is_some_and(ours) {
+        if self.owned(&id).is_some() {
             self.wish(id, urgency, Some(trigger));
         }
     }
@@ -161,10 +163,28 @@ impl<K: Managed> Shared<K> {
         Trigger { kind: self.resource.kind.clone(), namespace, name }
     }
 
+    /// Whether an object is this replica's.
+    fn owns(&self, object: &K) -> bool {
+        self.settings.shard.as_ref().is_none_or(|shard| shard.owns(object.meta()))
+    }
+
+    fn owned(&self, id: &Id) -> Option<Arc<K>> {
+        self.store.by_id(id).filter(|object| self.owns(object))
+    }
+
     fn forget(&self, object: &K) {
         let id = id(object);
         self.queue().forget(&id);
-        self.interests.set(&id, Vec::new());
+        self.forget_words(&id);
+    }
+
+    /// Takes back what passes have said of an object.
+    fn forget_words(&self, id: &Id) {
+        self.interests.set(id, Vec::new());
+        self.forget_series(id);
+    }
+
+    fn forget_series(&self, id: &Id) {
         if let Some(metrics) = &self.metrics {
             metrics.forget(&self.resource.kind, &id.0, &id.1);
         }
@@ -236,8 +256,9 @@ impl<R: Reconcile> Run<R> {
         }
     }
 
-    fn leads(&self) -> bool {
-        self.leading.as_ref().is_none_or(|leading| *leading.borrow())
+    /// Takes the state in: what changed before is no news any more.
+    fn leads(&mut self) -> bool {
+        self.leading.as_mut().is_none_or(|leading| *leading.borrow_and_update())
     }
 
     /// Runs passes while this replica leads.
@@ -262,6 +283,8 @@ impl<R: Reconcile> Run<R> {
             tracing::warn!(controller = self.shared.settings.name, count, "passes did not end in time and are cut off");
             running.clear();
         }
+        // Whoever leads next tells of the objects.
+        self.shared.store.list().iter().for_each(|object| self.shared.forget_series(&id(&**object)));
     }
 
     /// Starts what is due while there are workers; answers when something falls due next.
@@ -299,35 +322,48 @@ impl<R: Reconcile> Run<R> {
                 metrics.began(number, ticket.waited);
             }
             let id = ticket.id.clone();
-            let work = one_pass(Arc::clone(&reconciler), Arc::clone(&shared), ticket, (slot, stop));
-            let next = bounded(&shared, scoped(work)).await;
+            let waits = Arc::default();
+            let work = one_pass(Arc::clone(&reconciler), Arc::clone(&shared), ticket, (slot, stop), Arc::clone(&waits));
+            let next = bounded(shared.settings.longest_pass, scoped(work), &waits).await.unwrap_or_else(|| {
+                if let Some(metrics) = &shared.metrics {
+                    metrics.panicked();
+                }
+                let error = "the pass panicked; this is a bug in the controller".to_owned();
+                Next::Retry { cause: "panic".into(), error }
+            });
             let (due, result) = shared.follow(&id, next);
             if let Some(metrics) = &shared.metrics {
                 metrics.ended(number, result);
-                if let Some(series) = shared.store.by_id(&id).and_then(|object| reconciler.series(&object)) {
+                if let Some(series) = shared.owned(&id).and_then(|object| reconciler.series(&object)) {
                     metrics.tell(series);
                 }
             }
             shared.queue().finish(&id, due);
+            if shared.owned(&id).is_none() {
+                // It went, or went to another shard, during the pass: what the pass said of it since goes, too. Wishes stay:
+                // they may be those of a new object of its name.
+                shared.forget_words(&id);
+            }
             shared.passes.send_modify(|passes| *passes += 1);
         }
     }
 }
 
-/// Gives a pass its longest time; a panic is a failure like others, so that one object cannot end the process.
-async fn bounded<K: Managed>(shared: &Shared<K>, work: Scoped<Next>) -> Next {
-    let longest = shared.settings.longest_pass;
-    match tokio::time::timeout(longest, work).await {
-        Ok(Ok(next)) => next,
-        Ok(Err(_)) => {
-            if let Some(metrics) = &shared.metrics {
-                metrics.panicked();
-            }
-            Next::Retry { cause: "panic".into(), error: "the pass panicked; this is a bug in the controller".into() }
-        }
-        Err(_) => {
+/// Gives a pass its longest time, in which waits do not count; `None` when it panics: that is a failure like others, so that
+/// one object cannot end the process.
+pub(super) async fn bounded(longest: Duration, work: Scoped<Next>, waits: &Waits) -> Option<Next> {
+    let (begun, mut work) = (Instant::now(), work);
+    loop {
+        let now = Instant::now();
+        let worked = now.duration_since(begun).saturating_sub(waits.total(now));
+        if worked >= longest {
             let error = format!("the pass was given up: it took more than {} s", longest.as_secs());
-            Next::Retry { cause: "deadline".into(), error }
+            return Some(Next::Retry { cause: "deadline".into(), error });
+        }
+        match tokio::time::timeout((longest - worked).max(SHORTEST_LOOK), &mut work).await {
+            Ok(ended) => return ended.ok(),
+            // It may have waited meanwhile.
+            Err(_) => {}
         }
     }
 }
@@ -337,8 +373,9 @@ async fn one_pass<R: Reconcile>(
     shared: Arc<Shared<R::Kind>>,
     ticket: Ticket<Id>,
     (slot, stop): (OwnedSemaphorePermit, Stop),
+    waits: Arc<Waits>,
 ) -> Next {
-    let Some(object) = shared.store.by_id(&ticket.id) else { return Next::Done };
+    let Some(object) = shared.owned(&ticket.id) else { return Next::Done };
     let finalizer = shared.settings.finalizer.clone();
     let mut pass = Pass {
         shared: Arc::clone(&shared),
@@ -348,6 +385,7 @@ async fn one_pass<R: Reconcile>(
         stop,
         woken: ticket.woken,
         slot: tokio::sync::Mutex::new(Some(slot)),
+        waits,
     };
     let has = |object: &R::Kind| finalizer.as_ref().is_some_and(|name| object.finalizers().contains(name));
     if object.meta().deletion_timestamp.is_some() {

@@ -28,6 +28,8 @@ pub(super) struct Watched {
     /// The namespace; empty for all.
     pub(super) namespace: String,
     pub(super) config: watcher::Config,
+    /// Whether nothing can be done before the kind exists.
+    pub(super) needed: bool,
 }
 
 /// Whether a first whole list was taken in, or there can be none yet.
@@ -93,18 +95,36 @@ impl<K: Resource, P, C: Fn(Change<K>)> Keeper<'_, K, P, C> {
         let mut events = std::pin::pin!(watcher::watcher(api, self.watched.config.clone()));
         let mut backoff = Backoff::new(Duration::from_millis(800), Duration::from_secs(30));
         let mut listed = HashSet::new();
+        let mut missing = false;
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
                     // A list that begins has proved nothing yet.
                     if !matches!(event, Event::Init | Event::InitApply(_)) {
                         backoff.reset();
+                        missing = self.tell_missing(missing, false);
                     }
                     self.take_in(event, &mut listed);
                 }
-                Err(error) => self.wait(&error, &mut backoff).await,
+                Err(error) => {
+                    missing = self.tell_missing(missing, missing || is_missing(&error));
+                    self.wait(&error, &mut backoff).await;
+                }
             }
         }
+    }
+
+    /// Says once that the kind does not exist, and once that it does after all; answers with how it is now.
+    fn tell_missing(&self, before: bool, now: bool) -> bool {
+        let (kind, group) = (&self.watched.resource.kind, &self.watched.resource.group);
+        match (before, now) {
+            (false, true) if self.watched.needed => {
+                tracing::warn!(kind, group, "the API server does not know the kind; nothing is done before it does");
+            }
+            (true, false) if self.watched.needed => tracing::info!(kind, group, "the API server knows the kind"),
+            _ => {}
+        }
+        now
     }
 
     async fn wait(&self, error: &watcher::Error, backoff: &mut Backoff) {
@@ -114,7 +134,7 @@ impl<K: Resource, P, C: Fn(Change<K>)> Keeper<'_, K, P, C> {
         let kind = &self.watched.resource.kind;
         let wait = if missing { MISSING_KIND } else { backoff.next_wait() };
         if missing {
-            tracing::debug!(kind, "the kind does not exist; it is asked for again");
+            tracing::debug!(kind, ?wait, "the kind does not exist; it is asked for again");
         } else {
             tracing::warn!(kind, %error, ?wait, "a watch failed and is begun again");
         }

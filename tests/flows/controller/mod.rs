@@ -8,7 +8,9 @@ mod website;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fluxd::operator::controller::{Controller, ControllerSettings, Finalize, Next, Pass, Reconcile, Store};
+use fluxd::operator::controller::{
+    Controller, ControllerSettings, Finalize, Next, Pass, Reconcile, Series, SeriesDetails, Store,
+};
 use fluxd::runtime::{Scoped, Stop, scoped};
 use futures::future::BoxFuture;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -109,6 +111,20 @@ impl Reconcile for Scripted {
         let trigger = cx.trigger().map_or_else(|| "-".to_owned(), ToString::to_string);
         self.journal.note(&object.name_any(), format!("pass {trigger}"));
         (self.reconcile)(object, cx).await
+    }
+
+    fn series(&self, object: &Sample) -> Option<Series> {
+        let text = |text: &str| text.to_owned();
+        Some(Series {
+            uid: object.uid().unwrap_or_default(),
+            kind: text("Sample"),
+            namespace: object.namespace().unwrap_or_default(),
+            name: object.name_any(),
+            ready: text("Unknown"),
+            reason: text(""),
+            suspended: false,
+            details: SeriesDetails::Object,
+        })
     }
 
     async fn finalize(&self, object: Arc<Sample>, cx: &Pass<Sample>) -> Finalize {

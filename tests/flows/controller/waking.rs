@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fluxd::object::Gvk;
 use fluxd::operator::controller::{ControllerSettings, Dependency, Next, ObjectRef, Shard, Store, WatchConfig};
+use fluxd::report::Metrics;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use serde_json::json;
@@ -177,7 +178,13 @@ async fn only_a_leader_has_passes_and_losing_the_lead_stops_the_running_one() {
             Next::Done
         })
     });
-    let running = start_with(plane, reconciler, settings(&namespace), |c| c.with_leadership(leads)).await;
+    let metrics = Metrics::new("test").unwrap();
+    let settings = ControllerSettings { metrics: Some(metrics.clone()), ..settings(&namespace) };
+    let series = |count: usize| {
+        let text = String::from_utf8(metrics.expose().unwrap()).unwrap();
+        (text.lines().filter(|line| line.starts_with("fluxd_object_info{")).count() == count).then_some(())
+    };
+    let running = start_with(plane, reconciler, settings, |c| c.with_leadership(leads)).await;
     running.create("a").await;
     eventually_async("a follower knows the object", || async { running.store.get(&namespace, "a") }).await;
     assert!(running.journal.of("a").is_empty());
@@ -186,6 +193,9 @@ async fn only_a_leader_has_passes_and_losing_the_lead_stops_the_running_one() {
     lead.send_replace(false);
     lead.send_replace(true);
     running.journal.lines("a", 2).await;
+    eventually_async("a series of the pass that ended", || async { series(1) }).await;
+    lead.send_replace(false);
+    eventually_async("the next leader tells of the object, and nobody else", || async { series(0) }).await;
     running.stop.stop();
     running.task.await.unwrap();
 }

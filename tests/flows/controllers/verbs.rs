@@ -95,6 +95,17 @@ fn a_pass_that_fails_ends_the_wait_with_its_reason() {
 }
 
 #[test]
+fn a_set_whose_input_provider_is_missing_is_not_compared_as_if_it_had_no_inputs() {
+    let plane = plane();
+    let namespace = plane.namespace("missing");
+    let set = config_maps(&namespace, "apps", &["a"]).replace("spec:", "spec:\n  inputsFrom: [{name: nobody}]");
+    let ran = fluxctl(Some(&plane.kubeconfig()), &["rset", "diff", "-f", "-"], &set);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    let expected = format!("ResourceSet apps: input provider {namespace}/nobody does not exist");
+    assert!(ran.err.contains(&expected), "{}", ran.err);
+}
+
+#[test]
 fn mistakes_are_told_with_what_was_expected() {
     assert!(bad(&["rset", "build"], "").contains("please name the ResourceSet's file with --filename"));
     assert!(bad(&["rset", "build", "-f", "-"], "kind: ConfigMap\n").contains("- has 0 ResourceSets; expected one"));

@@ -67,6 +67,12 @@ async fn read_sources(set: &ResourceSet, client: &Client, namespace: &str) -> Re
     let api = Api::<ResourceSetInputProvider>::namespaced(client.clone(), namespace);
     let failed = failed::<ResourceSetInputProvider>("listing", "objects");
     let known = api.list(&ListParams::default()).await.map_err(failed)?.items;
+    // The controller would stop at it, and delete nothing.
+    let names = set.spec.inputs_from.iter().flatten().filter_map(|source| source.name.as_deref());
+    if let Some(missing) = names.filter(|n| !n.is_empty()).find(|n| known.iter().all(|p| p.name_any() != **n)) {
+        let text = format!("ResourceSet {}: input provider {namespace}/{missing} does not exist", set.name_any());
+        return Err(Problem::Usage(text));
+    }
     Ok(chosen(set, &known)?.into_iter().map(exports).collect())
 }
 
