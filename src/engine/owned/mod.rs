@@ -209,6 +209,8 @@ impl Owned {
         let Ok(kind) = kinds.resolve(&target.gvk) else { return Ok(Some(body)) };
         let options = ApplyOptions { dry_run: true, until: pass.until, sealed: want.object.is_sealed(), whole: true };
         match pass.cluster.dry_run(kind, &target.key, &body, options).await {
+            // A try that would create is not read back.
+            Ok(tried) if tried.created => Ok(Some(body)),
             Ok(tried) => Ok(Some(tried.object)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(body)),
             Err(error) => Err(error),

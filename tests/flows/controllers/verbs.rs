@@ -54,6 +54,13 @@ fn a_set_is_shown_suspended_resumed_and_reconciled() {
     assert_eq!(lines[1][..3], ["apps", "True", "2"], "{table}");
     let json: serde_json::Value = serde_json::from_str(&at(&["rset", "get", "apps", "-o", "json"])).unwrap();
     assert_eq!((&json["kind"], &json["metadata"]["name"]), (&"ResourceSet".into(), &"apps".into()));
+    let other = config_maps(&namespace, "apps", &["a", "new"]).replace("of: <<", "was: <<");
+    let ran = fluxctl(Some(&plane.kubeconfig()), &["rset", "diff", "-f", "-", "--exit-code"], &other);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for line in [":configmap/a (changed)\n", ":configmap/new (new)\n", "    +   was: new\n", "2 to apply, 1 to delete"]
+    {
+        assert!(ran.out.contains(line), "{line} in {}", ran.out);
+    }
     let tree = at(&["rset", "tree", "apps"]);
     assert_eq!(
         tree,
@@ -89,6 +96,8 @@ fn a_pass_that_fails_ends_the_wait_with_its_reason() {
     let text = config_maps(&namespace, "apps", &["a"]).replace("<< inputs.name >>", "<< inputs.nope >>");
     plane.apply(&text, &[]);
     super::wait_for(plane, (&namespace, "apps"), "False", "BuildFailed");
+    let tree = good(plane, &["rset", "tree", "apps", "-n", &namespace]);
+    assert!(tree.starts_with(&format!("ResourceSet/{namespace}/apps Failed: build failed: ")), "{tree}");
     let ran = fluxctl(Some(&plane.kubeconfig()), &["rset", "reconcile", "apps", "-n", &namespace], "");
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("ResourceSet apps: BuildFailed: "), "{}", ran.err);

@@ -64,6 +64,7 @@ fn root(set: &ResourceSet, object: &str, objects: Vec<Node>) -> Node {
     let (status, message) = match ready {
         _ if set.is_suspended() => ("Suspended", ""),
         Some(ready) if ready.status == status::TRUE => ("Current", ""),
+        Some(ready) if condition::is_true(set.conditions(), condition::STALLED) => ("Failed", ready.message.as_str()),
         Some(ready) => ("InProgress", ready.message.as_str()),
         None => ("InProgress", "not reconciled yet"),
     };
