@@ -172,9 +172,11 @@ async fn only_a_leader_has_passes_and_losing_the_lead_stops_the_running_one() {
     install(plane).await;
     let namespace = plane.namespace("controller");
     let (lead, leads) = watch::channel(false);
-    let reconciler = Scripted::new(|_, cx| {
+    let reconciler = Scripted::new(|object, cx| {
         Box::pin(async move {
-            cx.stop().stopped().await;
+            if object.name_any() == "a" {
+                cx.stop().stopped().await;
+            }
             Next::Done
         })
     });
@@ -193,6 +195,7 @@ async fn only_a_leader_has_passes_and_losing_the_lead_stops_the_running_one() {
     lead.send_replace(false);
     lead.send_replace(true);
     running.journal.lines("a", 2).await;
+    running.create("b").await;
     eventually_async("a series of the pass that ended", || async { series(1) }).await;
     lead.send_replace(false);
     eventually_async("the next leader tells of the object, and nobody else", || async { series(0) }).await;
