@@ -208,6 +208,9 @@ impl<'a> Work<'a> {
             return Err(refused);
         }
         tracing::info!(resource = %self.target.id, "deleted to be created again, as its annotation asks for");
+        // In stages others wait for their turn meanwhile, and the next pass can go on.
+        let patience = self.frame.manner.staging.map(|staging| tokio::time::Instant::now() + staging.timeout);
+        let until = patience.map_or(until, |patience| patience.min(until));
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
         while cluster.read_meta(&self.kind, key, until).await?.is_some_and(|now| now.uid == live.uid) {
             if tokio::time::Instant::now() >= until {

@@ -98,6 +98,11 @@ impl Cluster {
         Ok(Self { inner: Arc::clone(&self.inner), user: Some(HeaderValue::from_str(user).map_err(unusable)?) })
     }
 
+    /// The user whom requests of this handle impersonate.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_ref()?.to_str().ok()
+    }
+
     /// Names the user to act as in a request.
     pub(super) fn identify(&self, mut request: Builder) -> Builder {
         if let Some(user) = &self.user {

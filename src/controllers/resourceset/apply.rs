@@ -154,7 +154,8 @@ impl Work<'_, '_> {
         if is_held {
             owned = owned.union(&stale);
         } else if !stale.entries.is_empty() {
-            let pruned = self.set.prune(&entries_of(&stale), &self.how).await;
+            // Objects that clean up after themselves are waited for.
+            let pruned = self.run.cx.waiting(self.set.prune(&entries_of(&stale), &self.how)).await;
             lines.extend(pruned.changes.iter().map(ToString::to_string));
             if let Some(error) = pruned.error {
                 self.applied = owned.union(&inventory_of(&pruned.left));

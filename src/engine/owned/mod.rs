@@ -5,6 +5,7 @@ mod body;
 mod memory;
 mod order;
 mod resolve;
+mod rights;
 mod settings;
 mod typed;
 mod words;
@@ -26,7 +27,7 @@ use resolve::Scopes;
 
 pub use body::says;
 pub use memory::Memory;
-pub use order::{order, wave};
+pub use order::{kind_order, wave};
 pub use settings::SetSettings;
 pub use words::{subject, unready};
 
@@ -140,7 +141,12 @@ impl Owned {
         let patience = if pass.watched { FIRST_READ } else { Duration::ZERO };
         self.cluster.follow(&scopes.served(objects), pass.until.min(Instant::now() + patience)).await;
         let keys = objects.iter().map(|object| scopes.key(object)).collect();
-        Ok((self.decide(&resolve::candidates(objects, &scopes, &self.settings)), keys))
+        let user = pass.cluster.user();
+        let mut plan = self.decide(&resolve::candidates(objects, &scopes, (&self.settings, user)));
+        if user.is_some() {
+            rights::try_some(&mut plan, rand::random::<u32>() as usize);
+        }
+        Ok((plan, keys))
     }
 
     fn decide(&self, wanted: &[Candidate]) -> Plan {

@@ -59,17 +59,23 @@ pub(super) fn is_late(target: &Target) -> bool {
     LAST.contains(&target.key.kind.as_str())
 }
 
-/// Objects of a later wave go before those of an earlier one when they are deleted.
+/// Objects of one wave may be deleted side by side.
 pub fn wave(key: &Key) -> u8 {
     if LAST.contains(&key.kind.as_str()) { u8::MAX } else { stage(&key.group, &key.kind) }
 }
 
 /// What objects are sorted by: stage, kind, then group, kind, namespace and name.
-pub fn order(key: &Key) -> (u8, usize, &Key) {
+pub(super) fn order(key: &Key) -> (u8, usize, &Key) {
+    let (place, key) = kind_order(key);
+    (stage(&key.group, &key.kind), place, key)
+}
+
+/// The order within a stage, and the reverse of the order of deleting, which knows no stages (resourceset §7.6).
+pub fn kind_order(key: &Key) -> (usize, &Key) {
     let kind = key.kind.as_str();
     let place = ORDER.iter().position(|k| *k == kind);
     let last = || LAST.iter().position(|k| *k == kind).map_or(ORDER.len(), |at| ORDER.len() + 1 + at);
-    (stage(&key.group, kind), place.unwrap_or_else(last), key)
+    (place.unwrap_or_else(last), key)
 }
 
 #[cfg(test)]
@@ -78,6 +84,14 @@ mod tests {
 
     fn key(group: &str, kind: &str, name: &str) -> Key {
         Key { group: group.into(), kind: kind.into(), namespace: Some("demo".into()), name: name.into() }
+    }
+
+    #[test]
+    fn deleting_knows_no_stages() {
+        let mut keys =
+            [key(RBAC, "Role", "a"), key("", "ServiceAccount", "a"), key("example.org", "OwnClass", "a"), key("", "Secret", "a")];
+        keys.sort_by(|a, b| kind_order(b).cmp(&kind_order(a)));
+        assert_eq!(keys.map(|k| k.kind), ["OwnClass", "Secret", "Role", "ServiceAccount"]);
     }
 
     #[test]

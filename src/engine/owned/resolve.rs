@@ -13,7 +13,7 @@ use super::super::resolve::defined_scopes;
 use super::{SetSettings, body, order};
 
 /// Goes into every digest; another number makes every object count as changed, which it is when what is sent changes.
-const FORM: &[u8] = b"owned object 1";
+const FORM: &[u8] = b"owned object 2";
 
 /// The scopes of kinds, as far as they are known: served, or defined by the set itself.
 pub(super) struct Scopes<'a> {
@@ -50,8 +50,12 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// Candidates of a plan, each key once: of twins the later one wins (errata 15).
-pub(super) fn candidates(objects: &[Arc<Object>], scopes: &Scopes<'_>, settings: &SetSettings) -> Vec<Candidate> {
+/// Candidates of a plan, each key once: of twins the later one wins (errata 15). `user` is whom they are applied as.
+pub(super) fn candidates(
+    objects: &[Arc<Object>],
+    scopes: &Scopes<'_>,
+    (settings, user): (&SetSettings, Option<&str>),
+) -> Vec<Candidate> {
     let keyed: HashMap<Key, &Arc<Object>> = objects.iter().map(|object| (scopes.key(object), object)).collect();
     let place = |key: &Key| {
         let (stage, kind, _) = order::order(key);
@@ -60,12 +64,12 @@ pub(super) fn candidates(objects: &[Arc<Object>], scopes: &Scopes<'_>, settings:
     // Places are looked up once per object, not at every comparison.
     let mut sorted: Vec<_> = keyed.into_iter().map(|(key, object)| (place(&key), key, object)).collect();
     sorted.sort_unstable_by(|(a, a_key, _), (b, b_key, _)| (a, a_key).cmp(&(b, b_key)));
-    sorted.into_iter().map(|(_, key, object)| candidate(key, object, settings)).collect()
+    sorted.into_iter().map(|(_, key, object)| candidate(key, object, (settings, user))).collect()
 }
 
-fn candidate(key: Key, object: &Arc<Object>, settings: &SetSettings) -> Candidate {
+fn candidate(key: Key, object: &Arc<Object>, (settings, user): (&SetSettings, Option<&str>)) -> Candidate {
     let refused = refusal(&key, object);
-    let target = Arc::new(target(key, object));
+    let target = Arc::new(target(key, object, user));
     let off = || body::annotation(object, &settings.off.key).is_some_and(|value| settings.off.is(&value));
     match refused {
         Some(text) => Candidate::Rejected(target, text.to_owned()),
@@ -92,9 +96,12 @@ fn is_no_text(object: &Object) -> bool {
     may_be && !object.value()["metadata"]["name"].is_string()
 }
 
-fn target(key: Key, object: &Arc<Object>) -> Target {
+/// The user goes into the digest: what one account has applied proves nothing about what another one may, and nobody learns
+/// what stands in an object by wanting the same.
+fn target(key: Key, object: &Arc<Object>, user: Option<&str>) -> Target {
     let mut hash = Sha256::new();
-    for part in [FORM, &object.digest().0, key.namespace.as_deref().unwrap_or_default().as_bytes()] {
+    let (namespace, user) = (key.namespace.as_deref().unwrap_or_default(), user.unwrap_or_default());
+    for part in [FORM, &object.digest().0, namespace.as_bytes(), user.as_bytes()] {
         hash.update(part);
         hash.update([0]);
     }

@@ -2,14 +2,14 @@
 //! identity or as that of a service account. For controllers whose custom resources own other objects.
 //!
 //! What a set promises:
-//! - applying a set of which nothing changed sends no request;
+//! - applying a set of which nothing changed sends no request as the process itself; as a service account two for each kind
+//!   and namespace, and for at most 32 of them, so that an account which has lost its rights hears of it;
 //! - a new object takes two requests: a dry run and the apply;
 //! - within a stage nothing is written before every dry run of the stage has succeeded;
 //! - whatever may have been written stands in [`SetOutcome::inventory`], or in what [`Set::entries`] gave before;
 //! - every request of a [`Set`] carries its identity. Only the watches that all sets share, and the discovery of kinds, are
-//!   the process's own: they see objects that carry the owner labels, of which they keep metadata only. That an object is
-//!   unchanged is known from them whatever the identity, so that an account which has lost its rights hears of it when
-//!   something changes.
+//!   the process's own: they see objects that carry the owner labels, of which they keep metadata only. An object counts as
+//!   unchanged only for the identity that applied it.
 
 mod jobs;
 mod outcome;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::apply::{Done, FailureKind};
-use crate::engine::owned::order;
+use crate::engine::owned::kind_order;
 use crate::object::{Key, Object};
 use crate::plan::{Action, Plan, SkipReason, Step, Target, Why};
 
@@ -37,7 +37,7 @@ impl Set {
         }
         let wanted: HashSet<Key> = plan.steps.iter().map(|step| step.target.key.clone()).collect();
         let mut stale: Vec<&Entry> = inventory.iter().filter(|entry| !wanted.contains(&entry.key)).collect();
-        stale.sort_by(|a, b| order(&b.key).cmp(&order(&a.key)));
+        stale.sort_by(|a, b| kind_order(&b.key).cmp(&kind_order(&a.key)));
         for entry in stale {
             plan.steps.extend(self.stale(entry, how).await?);
         }

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use crate::cluster::{Cascade, Cluster, Deleted, Deletion, ErrorKind, KindInfo, Kinds, Seen};
-use crate::engine::owned::{order, subject, wave};
+use crate::engine::owned::{kind_order, subject, wave};
 use crate::object::Key;
 
 use super::jobs::wait_gone;
@@ -33,7 +33,7 @@ impl Set {
             Ok(kinds) => kinds,
             Err(error) => return kept(&entries, &error),
         };
-        entries.sort_by(|a, b| order(&b.key).cmp(&order(&a.key)));
+        entries.sort_by(|a, b| kind_order(&b.key).cmp(&kind_order(&a.key)));
         let is_first = |e: &&Entry| FIRST.iter().any(|group| e.key.group.starts_with(group));
         let (first, rest): (Vec<&Entry>, Vec<&Entry>) = entries.into_iter().partition(is_first);
         let mut work = Prune { set: self, cluster, kinds, how, pruned: Pruned::default(), errors: Vec::new() };

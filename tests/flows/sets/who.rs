@@ -59,6 +59,34 @@ async fn a_set_may_do_what_its_account_may_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_one_account_applied_says_nothing_about_another_and_lost_rights_are_noticed_without_a_change() {
+    let plane = ControlPlane::shared();
+    let fixture = Fixture::new(plane, "rights").await;
+    let ns = fixture.namespace.clone();
+    grant(plane, &ns, "tenant");
+    let objects: Vec<_> = ["a", "b", "c"].map(|name| fixture.config_map(name, json!({"a": name}))).to_vec();
+    let tenant = account(&fixture, "tenant");
+    crate::rig::eventually_async("the rights are in force", || async {
+        tenant.apply(&objects, &how()).await.error.is_none().then_some(())
+    })
+    .await;
+    let again = tenant.apply(&objects, &how()).await;
+    assert!(Fixture::lines(&again).iter().all(|line| line.ends_with(" unchanged")));
+
+    let other = account(&fixture, "other").apply(&objects, &how()).await;
+    let user = format!("User \"system:serviceaccount:{ns}:other\" cannot patch");
+    assert!(other.error.as_ref().is_some_and(|error| error.contains(&user)), "{other:?}");
+    assert!(other.inventory.is_empty(), "{other:?}");
+
+    plane.kubectl(&["-n", &ns, "delete", "rolebinding", "tenant"]);
+    crate::rig::eventually_async("the loss is noticed", || async {
+        let error = tenant.apply(&objects, &how()).await.error?;
+        error.contains("(Forbidden)").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_that_no_account_can_have_send_no_request() {
     let plane = ControlPlane::shared();
     let fixture = Fixture::new(plane, "odd").await;
