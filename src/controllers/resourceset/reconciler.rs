@@ -140,8 +140,10 @@ impl ResourceSetController {
 impl ResourceSets {
     /// The identity that a ResourceSet acts as (resourceset §7.11).
     pub(super) fn identity(&self, set: &ResourceSet) -> Identity {
-        let named = set.spec.service_account_name.as_ref().or(self.settings.default_service_account.as_ref());
-        match named.filter(|name| !name.is_empty()) {
+        // An empty name is none: it must not lead past the default account to our own rights.
+        let given = |name: &&String| !name.is_empty();
+        let named = set.spec.service_account_name.as_ref().filter(given);
+        match named.or(self.settings.default_service_account.as_ref().filter(given)) {
             Some(name) => {
                 Identity::ServiceAccount { namespace: set.namespace().unwrap_or_default(), name: name.clone() }
             }

@@ -119,7 +119,12 @@ async fn a_set_has_the_rights_of_its_service_account_and_no_others() {
     let settings = Settings { default_service_account: Some("tenant".to_owned()), ..Settings::default() };
     let running = start_with("rights", settings).await;
     let spec = json!({ "inputs": [{ "a": "1" }], "resources": [config_map("made", json!({}))] });
-    running.set("test", spec);
+    running.set("test", spec.clone());
+    let mut unnamed = spec;
+    unnamed["serviceAccountName"] = json!("");
+    running.set("unnamed", unnamed);
+    let message = running.until("unnamed", "ReconciliationFailed");
+    assert!(message.contains("dry-run failed (Forbidden)"), "an empty name stands for the default account: {message}");
     let message = running.until("test", "ReconciliationFailed");
     assert!(message.starts_with("reconciliation failed: ConfigMap/"), "{message}");
     assert!(message.contains("dry-run failed (Forbidden)"), "{message}");
