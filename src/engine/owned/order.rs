@@ -88,8 +88,12 @@ mod tests {
 
     #[test]
     fn deleting_knows_no_stages() {
-        let mut keys =
-            [key(RBAC, "Role", "a"), key("", "ServiceAccount", "a"), key("example.org", "OwnClass", "a"), key("", "Secret", "a")];
+        let mut keys = [
+            key(RBAC, "Role", "a"),
+            key("", "ServiceAccount", "a"),
+            key("example.org", "OwnClass", "a"),
+            key("", "Secret", "a"),
+        ];
         keys.sort_by(|a, b| kind_order(b).cmp(&kind_order(a)));
         assert_eq!(keys.map(|k| k.kind), ["OwnClass", "Secret", "Role", "ServiceAccount"]);
     }

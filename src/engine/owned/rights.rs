@@ -19,8 +19,7 @@ pub(super) fn try_some(plan: &mut Plan, start: usize) {
     let applied: BTreeSet<_> = plan.steps.iter().filter(is_applied).map(place).collect();
     let kept = plan.steps.iter().enumerate().filter(|(_, step)| step.action == Action::Keep);
     let firsts: BTreeMap<_, usize> = kept.map(|(at, step)| (place(step), at)).rev().collect();
-    let open: Vec<usize> =
-        firsts.into_iter().filter(|(place, _)| !applied.contains(place)).map(|(_, at)| at).collect();
+    let open: Vec<usize> = firsts.into_iter().filter(|(place, _)| !applied.contains(place)).map(|(_, at)| at).collect();
     let turn = start.checked_rem(open.len()).unwrap_or_default();
     for at in open.iter().cycle().skip(turn).take(open.len().min(MOST)) {
         plan.steps[*at].action = Action::Apply(Why::Unrecorded);
