@@ -74,7 +74,7 @@ pub enum Error {
     #[error(transparent)]
     Registry(#[from] crate::registry::Error),
     /// The time was up.
-    #[error("no complete answer within {}", crate::api::duration::format(*after))]
+    #[error("no complete answer within {}: context deadline exceeded", crate::api::duration::format(*after))]
     TimedOut {
         /// The time that there was.
         after: Duration,

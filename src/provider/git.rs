@@ -1,5 +1,6 @@
 //! Which git host a request is for, with which credentials (resourceset §8.4, §8.5).
 
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::address;
@@ -33,25 +34,33 @@ enum Host<'a> {
     CodeCommit(CodeCommit<'a>),
 }
 
-/// Lists what a git host has.
+/// Lists what a git host has, within the time of the request.
 pub(super) async fn list(inner: &Inner, request: &Request) -> Result<Vec<InputSet>, Error> {
+    let until = Instant::now() + request.timeout;
+    let late = |_| Error::TimedOut { after: request.timeout };
     let filters = Filters::new(&request.filter).and_then(Filters::bounded)?;
     let what = what(request.kind);
     let wire = inner.wire_for(request.certificates.as_ref()).doing(CREATE)?;
-    let host = host(inner, &wire, request).await.doing(CREATE)?;
-    let found = match &host {
-        Host::GitHub(host) => host.list(what, &filters).await,
-        Host::GitLab(host) => host.list(what, &filters).await,
-        Host::Gitea(host) => host.list(what, &filters).await,
-        Host::AzureDevOps(host) => host.list(what, &filters).await,
-        Host::CodeCommit(host) => host.list(what, &filters).await,
-    };
+    let host = timeout_at(until, host(inner, &wire, request)).await.map_err(late).flatten().doing(CREATE)?;
+    let found = timeout_at(until, host.list(what, &filters)).await.map_err(late).flatten();
     let word = what.word();
     let found = found.map_err(|error| {
         let could_not = error.within(format!("could not list {}", named(request.kind, what)));
         could_not.within(format!("failed to list {word}")).within("failed to call Git provider")
     })?;
     Ok(found.into_iter().map(Found::export).collect())
+}
+
+impl Host<'_> {
+    async fn list(&self, what: What, filters: &Filters) -> Result<Vec<Found>, Error> {
+        match self {
+            Self::GitHub(host) => host.list(what, filters).await,
+            Self::GitLab(host) => host.list(what, filters).await,
+            Self::Gitea(host) => host.list(what, filters).await,
+            Self::AzureDevOps(host) => host.list(what, filters).await,
+            Self::CodeCommit(host) => host.list(what, filters).await,
+        }
+    }
 }
 
 /// What the host itself calls what is listed.

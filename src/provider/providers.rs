@@ -76,30 +76,23 @@ impl Providers {
     /// # Errors
     /// When the host cannot be asked, does not answer in time, or answers something else; without anything secret in it.
     pub async fn list(&self, request: &Request) -> Result<Export, Error> {
-        let after = request.timeout;
-        let listed = match timeout(after, self.inner.list(request)).await {
-            Ok(listed) => listed,
-            Err(_) => Err(Error::TimedOut { after }.within(doing(request.kind))),
-        };
-        listed.map_err(|error| clean(error, request))
-    }
-}
-
-/// What the original says it was doing when a listing failed.
-fn doing(kind: ProviderType) -> &'static str {
-    match kind {
-        ProviderType::ExternalService => "failed to call ExternalService provider",
-        kind if oci::is_oci(kind) => "failed to call OCI provider",
-        _ => "failed to call Git provider",
+        self.inner.list(request).await.map_err(|error| clean(error, request))
     }
 }
 
 impl Inner {
     async fn list(&self, request: &Request) -> Result<Export, Error> {
-        let doing = doing(request.kind);
+        let after = request.timeout;
+        let late = |_| Error::TimedOut { after };
         let (mut sets, nil_when_empty) = match request.kind {
-            ProviderType::ExternalService => (self.external(request).await.doing(doing)?, false),
-            kind if oci::is_oci(kind) => (oci::list(self, request).await.doing(doing)?, false),
+            ProviderType::ExternalService => {
+                let listed = timeout(after, self.external(request)).await.map_err(late).flatten();
+                (listed.doing("failed to call ExternalService provider")?, false)
+            }
+            kind if oci::is_oci(kind) => {
+                let listed = timeout(after, oci::list(self, request)).await.map_err(late).flatten();
+                (listed.doing("failed to call OCI provider")?, false)
+            }
             _ => (skip(git::list(self, request).await?, &request.skip, &request.before), true),
         };
         sets.iter_mut().for_each(|set| add_defaults(set, &request.defaults));

@@ -55,12 +55,14 @@ pub(super) struct Call {
     pub(super) limit: usize,
     /// Whether it is sent again when the host has too much to do or trouble of its own.
     patient: bool,
+    /// A header whose value none can have.
+    unfit: Option<&'static str>,
 }
 
 impl Call {
     /// A GET without headers.
     pub(super) fn get(url: Url) -> Self {
-        Self { method: Method::GET, url, headers: HeaderMap::new(), body: None, limit: BODY, patient: false }
+        Self { method: Method::GET, url, headers: HeaderMap::new(), body: None, limit: BODY, patient: false, unfit: None }
     }
 
     /// A POST of a body.
@@ -68,11 +70,15 @@ impl Call {
         Self { method: Method::POST, body: Some(body), ..Self::get(url) }
     }
 
-    /// With a header. A value that none can have is left out; secret ones are marked so that no log shows them.
+    /// With a header; secret ones are marked so that no log shows them. With a value that none can have the request is
+    /// not sent at all: without its credentials it would be somebody else's, who may be shown less.
     pub(super) fn header(mut self, name: &'static str, value: &str) -> Self {
-        if let Ok(mut value) = HeaderValue::from_str(value) {
-            value.set_sensitive(SECRET.contains(&name));
-            self.headers.insert(HeaderName::from_static(name), value);
+        match HeaderValue::from_str(value) {
+            Ok(mut value) => {
+                value.set_sensitive(SECRET.contains(&name));
+                self.headers.insert(HeaderName::from_static(name), value);
+            }
+            Err(_) => self.unfit = Some(name),
         }
         self
     }
@@ -189,6 +195,9 @@ impl Wire {
     /// # Errors
     /// When there is no complete answer, it is too large, or redirects lead nowhere.
     pub(super) async fn send(&self, call: Call) -> Result<Reply, Error> {
+        if let Some(name) = call.unfit {
+            return Err(refuse(&call.url, &format!("the value of the header '{name}' has characters that none can have")));
+        }
         let mut retry = 0;
         loop {
             let reply = self.follow(call.clone()).await?;
@@ -212,7 +221,7 @@ impl Wire {
     }
 
     async fn follow(&self, mut call: Call) -> Result<Reply, Error> {
-        let origin = call.url.origin();
+        let first = call.url.clone();
         let may_be_plain = call.url.scheme() == "http";
         for _ in 0..=REDIRECTS {
             let reply = self.once(&call).await?;
@@ -223,7 +232,7 @@ impl Wire {
             if call.body.is_some() {
                 return Err(refuse(&call.url, "a redirect of a request with a body is not followed"));
             }
-            if next.origin() != origin {
+            if !is_same_host(&first, &next) {
                 // the credentials are this host's alone
                 SECRET.iter().for_each(|name| drop(call.headers.remove(*name)));
             }
@@ -309,6 +318,13 @@ fn redirect(reply: &Reply) -> Result<Option<Url>, Error> {
     }
 }
 
+/// Whether credentials for the one URL may be shown to the other: it is the same host at the same port, or that host's
+/// ordinary port with TLS instead of that without.
+fn is_same_host(first: &Url, next: &Url) -> bool {
+    let is_upgrade = (first.scheme(), next.scheme()) == ("http", "https") && first.host() == next.host();
+    first.origin() == next.origin() || (is_upgrade && first.port().is_none() && next.port().is_none())
+}
+
 fn refuse(url: &Url, reason: &str) -> Error {
     Error::Answer { url: shown(url), reason: reason.to_owned() }
 }
@@ -336,4 +352,25 @@ fn causes(error: &reqwest::Error) -> String {
     }
     let text = if error.source().is_some() { inner.to_string() } else { "the request could not be sent".to_owned() };
     text.chars().take(MESSAGE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_stay_with_their_host_or_move_to_its_tls() {
+        for (first, next, same) in [
+            ("https://a.example/x", "https://a.example/y", true),
+            ("http://a.example/x", "https://a.example/x", true),
+            ("https://a.example/x", "http://a.example/x", false),
+            ("http://a.example/x", "https://a.example:8443/x", false),
+            ("http://a.example:3000/x", "https://a.example/x", false),
+            ("https://a.example/x", "https://b.a.example/x", false),
+            ("http://a.example/x", "https://b.example/x", false),
+        ] {
+            let (one, other) = (first.parse().unwrap(), next.parse().unwrap());
+            assert_eq!(is_same_host(&one, &other), same, "{first} {next}");
+        }
+    }
 }

@@ -28,7 +28,6 @@ pub(super) async fn list(
     object: &ResourceSetInputProvider,
     own: &kube::Client,
 ) -> Result<Export, String> {
-    let failed = |reason: String| format!("failed to call ExternalArtifact provider: {reason}");
     let spec = &object.spec;
     let default = || shared.settings.default_service_account.as_deref();
     let account = spec.service_account_name.as_deref().filter(|name| !name.is_empty()).or_else(default);
@@ -51,6 +50,11 @@ pub(super) async fn list(
         sets.iter_mut().for_each(|set| add_defaults(set, defaults));
     }
     Ok(Export { sets, nil_when_empty: false })
+}
+
+/// What failed, in the original's words.
+pub(super) fn failed(reason: String) -> String {
+    format!("failed to call ExternalArtifact provider: {reason}")
 }
 
 /// A client that can do nothing but as the account.

@@ -21,18 +21,15 @@ pub(super) async fn list(
     cx: &Pass<ResourceSetInputProvider>,
     within: Duration,
 ) -> Result<Export, String> {
-    let work = async {
-        let _turn = shared.calls.acquire().await.map_err(|e| e.to_string())?;
-        if object.spec.provider_type == ProviderType::ExternalArtifact {
-            return artifacts::list(shared, object, cx.client()).await;
-        }
-        let request = request(shared, object, cx, within).await?;
-        shared.providers.list(&request).await.map_err(|e| e.to_string())
-    };
-    match timeout(within, work).await {
-        Ok(listed) => listed,
-        Err(_) => Err(format!("the provider did not answer within {}", duration::format(within))),
+    // waiting for others takes none of the object's own time: slow services make nobody else's listing fail
+    let _turn = shared.calls.acquire().await.map_err(|e| e.to_string())?;
+    let late = |_| format!("no complete answer within {}: context deadline exceeded", duration::format(within));
+    if object.spec.provider_type == ProviderType::ExternalArtifact {
+        let listed = timeout(within, artifacts::list(shared, object, cx.client())).await;
+        return listed.map_err(|e| artifacts::failed(late(e))).flatten();
     }
+    let request = timeout(within, request(shared, object, cx, within)).await.map_err(late).flatten()?;
+    shared.providers.list(&request).await.map_err(|e| e.to_string())
 }
 
 async fn request(

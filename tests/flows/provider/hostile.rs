@@ -75,11 +75,36 @@ async fn credentials_do_not_follow_to_another_host() {
         assert_eq!(list(&request).await.unwrap(), json!([]));
     }
     assert_eq!(other.seen().len(), 2);
-    // nor are pages at another host followed
-    let link = format!(r#"<{}/x?page=2>; rel="next""#, other.url());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_read_where_the_host_was_reached() {
+    let other = Double::start(|_| Scripted::json(&json!([])));
+    let base = other.url().clone();
+    // as a host does that knows itself by the address of its front
+    let double = Double::start(move |seen| match page_of(seen) {
+        1 => Scripted::json(&json!([named("1.0.0")])).header("Link", &format!(r#"<{base}/x?page=2>; rel="next""#)),
+        _ => Scripted::json(&json!([named("2.0.0")])),
+    });
+    let listed = list(&request(ProviderType::GitHubTag, repository(&double))).await.unwrap();
+    assert_eq!(each(&listed, "tag"), ["2.0.0", "1.0.0"]);
+    let link = format!(r#"<{}/x?after=2>; rel="next""#, other.url());
     let double = Double::start(move |_| Scripted::json(&json!([])).header("Link", &link));
     let refusal = list(&request(ProviderType::GitHubTag, repository(&double))).await.unwrap_err();
-    assert!(refusal.contains("pages at another host are not followed"), "{refusal}");
+    assert!(refusal.contains("without its number"), "{refusal}");
+    assert!(other.seen().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_asked_without_the_credentials_that_were_given() {
+    let double = Double::start(|_| Scripted::json(&json!([])));
+    for kind in [ProviderType::GitHubTag, ProviderType::GitLabTag] {
+        let mut request = request(kind, repository(&double));
+        request.secret = secret(&[("username", "git"), ("password", "hunter2\nhunter3")]);
+        let refusal = list(&request).await.unwrap_err();
+        assert!(refusal.contains("has characters that none can have") && !refusal.contains("hunter"), "{refusal}");
+    }
+    assert!(double.seen().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +128,12 @@ async fn a_host_that_never_finishes_is_given_up_when_the_time_is_over() {
     let mut request = request(ProviderType::GitHubBranch, repository(&double));
     request.timeout = Duration::from_millis(500);
     let refusal = list(&request).await.unwrap_err();
-    assert_eq!(refusal, "failed to call Git provider: no complete answer within 500ms");
+    let want = "failed to call Git provider: failed to list branches: could not list branches: \
+                no complete answer within 500ms: context deadline exceeded";
+    assert_eq!(refusal, want);
+    request.kind = ProviderType::GiteaBranch;
+    let refusal = list(&request).await.unwrap_err();
+    assert_eq!(refusal, "failed to create Git provider: no complete answer within 500ms: context deadline exceeded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
