@@ -3,7 +3,11 @@
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::Error;
 use crate::object::yaml;
+
+/// Bytes of an export. API servers take requests of no more than this.
+const BYTES: usize = 3 << 20;
 
 /// One set of inputs.
 pub type InputSet = Map<String, Value>;
@@ -26,6 +30,28 @@ pub fn add_defaults(set: &mut InputSet, defaults: &InputSet) {
             set.insert(key.clone(), value.clone());
         }
     }
+}
+
+/// Fills keys that sets lack, as long as all of them together can be kept in a status.
+///
+/// # Errors
+/// When they cannot: their size is the number of sets times that of the defaults.
+pub fn complete(sets: &mut [InputSet], defaults: &InputSet) -> Result<(), Error> {
+    let size = |key: &str, value: &Value| key.len() + value.to_string().len();
+    let sizes: Vec<(&String, usize)> = defaults.iter().map(|(key, value)| (key, size(key, value))).collect();
+    let mut total = 0_usize;
+    for set in sets.iter_mut() {
+        total += set.iter().map(|(key, value)| size(key, value)).sum::<usize>();
+        total += sizes.iter().filter(|(key, _)| !set.contains_key(*key)).map(|(_, size)| size).sum::<usize>();
+        if total > BYTES {
+            return Err(Error::Said(format!(
+                "the exported inputs have more than {BYTES} bytes, which no status can hold: expected a lower \
+                 spec.filter.limit or shorter spec.defaultValues"
+            )));
+        }
+        add_defaults(set, defaults);
+    }
+    Ok(())
 }
 
 /// What a listing exports. A git host's empty listing is Go's nil list, which has a digest of its own (resourceset §8.11).
@@ -78,6 +104,17 @@ mod tests {
         let mut exported = set(json!({"id": "1", "env": "prod"}));
         add_defaults(&mut exported, &set(json!({"env": "dev", "replicas": 3, "ratio": 0.5})));
         assert_eq!(exported, set(json!({"id": "1", "env": "prod", "replicas": 3, "ratio": 0.5})));
+    }
+
+    #[test]
+    fn defaults_do_not_grow_beyond_what_a_status_holds() {
+        let defaults = set(json!({"long": "x".repeat(1 << 20)}));
+        let sets = |count: usize| vec![set(json!({"id": "1"})); count];
+        complete(&mut sets(2), &defaults).unwrap();
+        let refusal = complete(&mut sets(10_000), &defaults).unwrap_err().to_string();
+        assert!(refusal.starts_with("the exported inputs have more than 3145728 bytes"), "{refusal}");
+        // what the sets have themselves is not filled
+        complete(&mut vec![set(json!({"long": 1})); 10_000], &defaults).unwrap();
     }
 
     #[test]

@@ -95,7 +95,7 @@ async fn host<'a>(inner: &'a Inner, wire: &'a Wire, request: &'a Request) -> Res
             let repository = address::pair(url)?;
             let api = github::api_of(&inner.settings, &repository.host)?;
             let credential = match secret.filter(|secret| secret.data.contains_key("githubAppID")) {
-                Some(secret) => Some(("authorization", bearer(github_app::token(inner, wire, &api, secret).await?))),
+                Some(secret) => Some(("authorization", bearer(github_app::token(inner, wire, &api, (secret, &request.asker)).await?))),
                 None => password(secret)?.map(|token| ("authorization", bearer(token))),
             };
             Ok(Host::GitHub(GitHub { wire, api, repository, credential }))
@@ -122,7 +122,7 @@ async fn host<'a>(inner: &'a Inner, wire: &'a Wire, request: &'a Request) -> Res
         }
         T::AWSCodeCommitBranch | T::AWSCodeCommitTag | T::AWSCodeCommitPullRequest => {
             let repository = address::code_commit(url)?;
-            let keys = inner.aws_keys(&repository.region, request.account.as_ref()).await?;
+            let keys = inner.aws_keys(&repository.region, request).await?;
             Ok(Host::CodeCommit(CodeCommit { wire, settings: &inner.settings, repository, keys }))
         }
         kind => Err(Error::Said(format!("{kind} is not listed from a git host"))),
@@ -141,7 +141,7 @@ fn password(secret: Option<&SecretData>) -> Result<Option<String>, Error> {
 async fn azure_credential(inner: &Inner, request: &Request) -> Result<Credential, Error> {
     let token = match password(request.secret.as_ref())? {
         Some(token) => token,
-        None => inner.azure_token(AZURE_DEVOPS_SCOPE, request.account.as_ref()).await?,
+        None => inner.azure_token(AZURE_DEVOPS_SCOPE, request).await?,
     };
     Ok(Some(("authorization", basic("", &token))))
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::address::join;
 use super::providers::Inner;
-use super::tokens::key;
+use super::tokens::{Asker, key};
 use super::wire::{Call, Wire};
 use super::{Error, SecretData};
 
@@ -40,8 +40,13 @@ struct Token {
     expires_at: Timestamp,
 }
 
-/// A token of an installation, by a secret that holds an app's key.
-pub(super) async fn token(inner: &Inner, wire: &Wire, api: &Url, secret: &SecretData) -> Result<String, Error> {
+/// A token of an installation, by a secret that holds an app's key, for an object.
+pub(super) async fn token(
+    inner: &Inner,
+    wire: &Wire,
+    api: &Url,
+    (secret, asker): (&SecretData, &Asker),
+) -> Result<String, Error> {
     let app = secret.required("githubAppID")?;
     let private = secret.required("githubAppPrivateKey")?;
     let given = |key: &str| Ok::<_, Error>(secret.text(key)?.filter(|text| !text.is_empty()));
@@ -66,7 +71,7 @@ pub(super) async fn token(inner: &Inner, wire: &Wire, api: &Url, secret: &Secret
         let introduction = sign(&app, &private, Timestamp::now()).map_err(|reason| secret.refuse(reason))?;
         fetch(wire, &base, &introduction, &installation).await
     };
-    inner.tokens.get(key, fetch).await
+    inner.tokens.get(key, asker, fetch).await
 }
 
 async fn fetch(

@@ -101,17 +101,16 @@ fn listing(inner: &Inner, request: &Request, host: &str) -> Result<Listing, Erro
 }
 
 async fn credentials(inner: &Inner, request: &Request, host: &str) -> Result<Credentials, Error> {
-    let account = request.account.as_ref();
     let mut credentials = Credentials::default();
     match request.kind {
         ProviderType::ACRArtifactTag => {
-            credentials.insert(host, inner.registry_login(Cloud::Azure, host, account).await?)
+            credentials.insert(host, inner.registry_login(Cloud::Azure, host, request).await?)
         }
         ProviderType::ECRArtifactTag => {
-            credentials.insert(host, inner.registry_login(Cloud::Aws, host, account).await?)
+            credentials.insert(host, inner.registry_login(Cloud::Aws, host, request).await?)
         }
         ProviderType::GARArtifactTag => {
-            credentials.insert(host, inner.registry_login(Cloud::Google, host, account).await?)
+            credentials.insert(host, inner.registry_login(Cloud::Google, host, request).await?)
         }
         _ => {
             if let Some(path) = &inner.settings.docker_config

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::error::Doing as _;
-use super::export::{Export, InputSet, add_defaults};
+use super::export::{Export, InputSet, complete};
 use super::filter::{Filter, Filters};
 use super::skip::skip;
-use super::tokens::Tokens;
+use super::tokens::{Asker, Tokens};
 use super::wire::{Tls, Wire};
 use super::{Error, SecretData, Settings, external_service, git, oci};
 use crate::api::inputprovider::ProviderType;
@@ -18,6 +18,8 @@ use crate::registry::{Account, Clouds};
 /// What is to be listed, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The object that it is for; for those who count.
+    pub asker: Asker,
     /// The kind of host, and what of it.
     pub kind: ProviderType,
     /// The address.
@@ -67,7 +69,7 @@ impl Providers {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let wire = Arc::new(Wire::new(&settings, &Tls { authorities: settings.authorities.clone(), identity: None })?);
         let clouds = Clouds::new(oci::registry_settings(&settings))?;
-        let tokens = Tokens::new(settings.token_cache_size, settings.token_cache_duration);
+        let tokens = Tokens::new(settings.token_cache_size, settings.token_cache_duration, settings.token_observer.clone());
         Ok(Self { inner: Arc::new(Inner { settings, wire, clouds, tokens }) })
     }
 
@@ -95,7 +97,7 @@ impl Inner {
             }
             _ => (skip(git::list(self, request).await?, &request.skip, &request.before), true),
         };
-        sets.iter_mut().for_each(|set| add_defaults(set, &request.defaults));
+        complete(&mut sets, &request.defaults)?;
         Ok(Export { sets, nil_when_empty })
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::tokens::TokenObserver;
 use crate::registry::{Aws, Azure, Google, Proxies};
 
 /// Settings of [`Providers`](super::Providers).
@@ -28,6 +29,8 @@ pub struct Settings {
     pub token_cache_size: usize,
     /// How long a token is kept at most (`--token-cache-max-duration`).
     pub token_cache_duration: Duration,
+    /// Who is told what happens to kept tokens.
+    pub token_observer: Option<TokenObserver>,
     /// The first pause before a request is repeated; it doubles up to `longest_pause` (resourceset §8.6).
     pub first_pause: Duration,
     /// The longest pause before a request is repeated.
@@ -60,6 +63,7 @@ impl Default for Settings {
             endpoints: Endpoints::default(),
             token_cache_size: 100,
             token_cache_duration: Duration::from_secs(3600),
+            token_observer: None,
             first_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(30),
         }

@@ -25,7 +25,7 @@ pub use event::{
 };
 pub use gojson::{DecodeError, first_value, go_json};
 pub use images::{ImageContainer, ImageStatus, UnknownField};
-pub use metrics::{ControllerMetrics, ImageWork, Metrics, MetricsError, PassResult, Series, SeriesDetails};
+pub use metrics::{ControllerMetrics, ImageWork, Metrics, MetricsError, PassResult, Series, SeriesDetails, TokenCache};
 pub use types::{
     Container, ControllerStatus, Fingerprint, GitConfig, GitRemote, ImageInfo, JobResult, JobState, JobStatus,
     PublicKey, ReadOnly, null_when_empty,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::reconciler::InputProviders;
 use crate::api::inputprovider::{ArtifactSelector, DEFAULT_LIMIT, ProviderType, ResourceSetInputProvider};
 use crate::operator::controller::Store;
-use crate::provider::{Export, InputSet, add_defaults, id_of};
+use crate::provider::{Export, InputSet, complete, id_of};
 
 pub(super) const API_VERSION: &str = "source.toolkit.fluxcd.io/v1";
 pub(super) const KIND: &str = "ExternalArtifact";
@@ -46,9 +46,7 @@ pub(super) async fn list(
     let limit = spec.filter.as_ref().map_or(DEFAULT_LIMIT, |filter| filter.limit);
     let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT as usize);
     let mut sets: Vec<InputSet> = found.values().take(limit).map(export).collect();
-    if let Some(defaults) = &spec.default_values {
-        sets.iter_mut().for_each(|set| add_defaults(set, defaults));
-    }
+    complete(&mut sets, spec.default_values.as_ref().unwrap_or(&InputSet::new())).map_err(|e| failed(e.to_string()))?;
     Ok(Export { sets, nil_when_empty: false })
 }
 

@@ -11,7 +11,7 @@ use super::reconciler::InputProviders;
 use crate::api::duration;
 use crate::api::inputprovider::{Filter as Written, ProviderType, ResourceSetInputProvider};
 use crate::operator::controller::Pass;
-use crate::provider::{Export, Filter, Pair, Request};
+use crate::provider::{Asker, Export, Filter, Pair, Request};
 use crate::registry::Account;
 
 /// Lists, or says why not.
@@ -40,6 +40,7 @@ async fn request(
 ) -> Result<Request, String> {
     let (spec, namespace) = (&object.spec, object.namespace().unwrap_or_default());
     let mut request = Request {
+        asker: Asker { namespace: namespace.clone(), name: object.name_any() },
         kind: spec.provider_type,
         url: spec.url.clone().unwrap_or_default(),
         insecure: spec.insecure.unwrap_or_default(),

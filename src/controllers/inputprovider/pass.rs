@@ -35,8 +35,15 @@ pub(super) async fn run(shared: &InputProviders, object: &ResourceSetInputProvid
     pass.state.finish(object.annotations());
     match pass.patch().await {
         Ok(()) | Err(WriteError::Gone { .. }) => next,
+        Err(error) if is_too_large(&error) => pass.does_not_fit(&error).await,
         Err(error) => retry(STATUS, &error),
     }
+}
+
+/// Whether the API server or its store refused a status for its size. They say so in words only.
+fn is_too_large(error: &WriteError) -> bool {
+    let text = error.to_string();
+    ["too large", "larger than max"].iter().any(|words| text.contains(words))
 }
 
 fn retry(cause: &str, error: &dyn std::fmt::Display) -> Next {
@@ -58,7 +65,8 @@ impl Run<'_> {
     async fn steps(&mut self) -> Result<Option<Next>, WriteError> {
         let annotations = self.object.annotations();
         let disabled = annotation::is_disabled(annotations);
-        if self.cx.is_new() {
+        // without conditions the first pass was cut off before it could write any
+        if self.cx.is_new() || self.state.status.conditions.is_empty() {
             match disabled {
                 true => self.state.suspended_from_the_start(),
                 false => self.state.progressing(false),
@@ -129,6 +137,20 @@ impl Run<'_> {
         self.state.failed(error);
         self.event(true, condition::RECONCILIATION_FAILED, error.to_owned(), true);
         retry(CALL, &error)
+    }
+
+    /// What was exported before stays, and the conditions say why.
+    async fn does_not_fit(&mut self, error: &WriteError) -> Next {
+        let force = self.state.status.last_handled_force_at.take();
+        self.state = State::of(self.object);
+        self.state.status.last_handled_force_at = force;
+        self.state.progressing(true);
+        let next = self.fail(&format!("the exported inputs do not fit into the status, expected fewer: {error}"));
+        self.state.finish(self.object.annotations());
+        match self.patch().await {
+            Ok(()) | Err(WriteError::Gone { .. }) => next,
+            Err(error) => retry(STATUS, &error),
+        }
     }
 
     fn succeed(&mut self, export: Export, schedules: &Schedules) -> Next {

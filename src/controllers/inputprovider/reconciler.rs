@@ -11,7 +11,11 @@ use crate::api::inputprovider::ResourceSetInputProvider;
 use crate::api::{FIELD_MANAGER, FINALIZER, annotation, condition, status};
 use crate::object::Gvk;
 use crate::operator::controller::{Controller, ControllerSettings, Next, Pass, Reconcile, Series, SeriesDetails};
-use crate::provider::{Error, Providers};
+use crate::provider::{Error, Providers, TokenEvent, TokenObserver};
+use crate::report::TokenCache;
+
+/// As metrics call the kind.
+const KIND: &str = "ResourceSetInputProvider";
 
 /// The reconciler of input providers.
 pub struct InputProviders {
@@ -30,9 +34,12 @@ pub struct InputProviders {
 pub fn controller(
     config: kube::Config,
     client: kube::Client,
-    settings: Settings,
+    mut settings: Settings,
     running: ControllerSettings,
 ) -> Result<Controller<InputProviders>, Error> {
+    if let Some(metrics) = &running.metrics {
+        settings.providers.token_observer = Some(counted(metrics.token_cache()));
+    }
     let reconciler = InputProviders {
         providers: Providers::new(settings.providers.clone())?,
         calls: Arc::new(Semaphore::new(settings.concurrent_calls.max(1))),
@@ -43,6 +50,18 @@ pub fn controller(
     let running = ControllerSettings { finalizer: Some(FINALIZER.to_owned()), field_manager, ..running };
     let artifact = Gvk::new(artifacts::API_VERSION, artifacts::KIND);
     Ok(Controller::new(reconciler, client, running).watches_metadata(&artifact, "", artifacts::woken))
+}
+
+/// Counts what happens to kept tokens.
+fn counted(metrics: TokenCache) -> TokenObserver {
+    let looked = move |event: TokenEvent<'_>| match event {
+        TokenEvent::Hit(asker) => metrics.looked(true, KIND, &asker.namespace, &asker.name),
+        TokenEvent::Miss(asker) => metrics.looked(false, KIND, &asker.namespace, &asker.name),
+        TokenEvent::Answered(success) => metrics.requested(success),
+        TokenEvent::Evicted => metrics.evicted(),
+        TokenEvent::Kept(count) => metrics.kept(count),
+    };
+    TokenObserver(Arc::new(looked))
 }
 
 impl Reconcile for InputProviders {
@@ -57,7 +76,7 @@ impl Reconcile for InputProviders {
         let ready = condition::get(conditions, condition::READY);
         Some(Series {
             uid: object.uid().unwrap_or_default(),
-            kind: "ResourceSetInputProvider".to_owned(),
+            kind: KIND.to_owned(),
             namespace: object.namespace().unwrap_or_default(),
             name: object.name_any(),
             ready: ready.map_or(status::UNKNOWN, |ready| ready.status.as_str()).to_owned(),

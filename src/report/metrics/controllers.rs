@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use prometheus::{GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
 
+use super::tokens::TokenCache;
 use super::{Builder, number};
 
 const PASS_BUCKETS: [f64; 40] = [
@@ -96,6 +97,7 @@ pub(super) struct Controllers {
     resource_sets: IntGaugeVec,
     input_providers: IntGaugeVec,
     objects: IntGaugeVec,
+    pub(super) tokens: TokenCache,
     /// The series told last, by kind, namespace and name, with its labels' values in order.
     told: Arc<Mutex<HashMap<[String; 3], Series>>>,
     running: Arc<Mutex<HashMap<&'static str, HashMap<u64, Instant>>>>,
@@ -191,6 +193,7 @@ impl Controllers {
                 &["url"],
             )?,
             objects: info("fluxd_object_info", "An object of any other kind with a controller; always 1.", &[])?,
+            tokens: TokenCache::new(build)?,
             told: Arc::default(),
             running: Arc::default(),
         })
@@ -315,6 +318,7 @@ impl ControllerMetrics {
 
     /// Removes the series of an object that is gone.
     pub fn forget(&self, kind: &str, namespace: &str, name: &str) {
+        self.all.tokens.forget(kind, namespace, name);
         let key = [kind, namespace, name].map(str::to_owned);
         if let Some(before) = lock(&self.all.told).remove(&key) {
             self.remove(&before);

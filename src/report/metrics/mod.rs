@@ -15,11 +15,13 @@ use crate::plan::Reach;
 
 mod controllers;
 mod images;
+mod tokens;
 
 use controllers::Controllers;
 pub use controllers::{ControllerMetrics, PassResult, Series, SeriesDetails};
 pub use images::ImageWork;
 use images::Images;
+pub use tokens::TokenCache;
 
 const SYNC_BUCKETS: [f64; 12] = [0.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0, 120.0, 240.0];
 const JOB_BUCKETS: [f64; 12] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0];
@@ -227,6 +229,12 @@ impl Metrics {
     /// The metrics of a controller; `workers` is how many of its passes run at most at a time.
     pub fn controller(&self, name: &'static str, workers: usize) -> ControllerMetrics {
         ControllerMetrics::new(self.controllers.clone(), name, workers)
+    }
+
+    /// The metrics of kept tokens, of which those that belong to no object appear at once.
+    pub fn token_cache(&self) -> TokenCache {
+        self.controllers.tokens.show();
+        self.controllers.tokens.clone()
     }
 
     /// Counts a request to an API server in the metric that controller-runtime has; status 0 is no answer.

@@ -110,3 +110,29 @@ fn promtool_accepts_the_exposition() {
         said.lines().filter(|l| !l.is_empty() && !l.starts_with("flux_daemon_queue_length_count")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
+
+#[test]
+fn kept_tokens_are_counted_by_object_until_that_is_gone() {
+    let metrics = Metrics::new("1.2.3").unwrap();
+    assert!(!exposition(&metrics).contains("flux_token_cache"), "nobody keeps tokens");
+    let controller = metrics.controller("resourcesetinputprovider", 1);
+    let tokens = metrics.token_cache();
+    tokens.looked(false, "ResourceSetInputProvider", "apps", "a");
+    tokens.looked(true, "ResourceSetInputProvider", "apps", "a");
+    tokens.requested(true);
+    tokens.kept(3);
+    let shown = exposition(&metrics);
+    let of_the_object = r#"kind="ResourceSetInputProvider",name="a",namespace="apps",operation="reconcile"} 1"#;
+    for line in [
+        &format!(r#"flux_token_cache_events_total{{event_type="cache_hit",{of_the_object}"#),
+        &format!(r#"flux_token_cache_events_total{{event_type="cache_miss",{of_the_object}"#),
+        r#"flux_token_cache_requests_total{status="success"} 1"#,
+        r#"flux_token_cache_requests_total{status="failure"} 0"#,
+        "flux_token_cached_items 3",
+        "flux_token_cache_evictions_total 0",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line} in {shown}");
+    }
+    controller.forget("ResourceSetInputProvider", "apps", "a");
+    assert!(!exposition(&metrics).contains("flux_token_cache_events_total{"));
+}

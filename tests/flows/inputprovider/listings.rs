@@ -166,3 +166,28 @@ async fn a_service_of_ones_own_is_followed_as_it_changes() {
     *answer.lock().unwrap() = Scripted::json(&json!({"inputs": []}));
     running.wait("p", "none are left", |o| exported(o).is_null() && condition(o, "Ready")["status"] == "True");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_status_can_hold_is_told_and_what_was_exported_stays() {
+    let running = Running::start().await;
+    let inputs = |count: usize| {
+        let inputs: Vec<Value> = (0..count).map(|id| json!({"id": id.to_string()})).collect();
+        Scripted::json(&json!({ "inputs": inputs }))
+    };
+    let (double, answer) = changing(inputs(1));
+    let spec = json!({"type": "ExternalService", "url": double.url(), "insecure": true,
+                      "defaultValues": {"long": "x".repeat(120_000)}});
+    running.apply("p", json!({}), spec);
+    let revision = running.ready("p")["status"]["lastExportedRevision"].clone();
+    for (count, token, said) in [
+        (16, "1", "the exported inputs do not fit into the status"),
+        (1000, "2", "the exported inputs have more than 3145728 bytes"),
+    ] {
+        *answer.lock().unwrap() = inputs(count);
+        running.request("p", token);
+        let object = running.refused("p", "ReconciliationFailed", said);
+        assert_eq!(exported(&object).as_array().unwrap().len(), 1, "{said}");
+        assert_eq!(object["status"]["lastExportedRevision"], revision);
+        assert_eq!(condition(&object, "Reconciling")["reason"], "ProgressingWithRetry");
+    }
+}

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fluxd::api::inputprovider::ProviderType;
-use fluxd::provider::{Filter, Pair, Providers, Request, SecretData, Settings};
+use fluxd::provider::{Asker, Filter, Pair, Providers, Request, SecretData, Settings};
 use serde_json::{Value, json};
 
 use crate::rig::{Double, Scripted, Seen};
@@ -31,6 +31,7 @@ fn providers(change: impl FnOnce(&mut Settings)) -> Providers {
 
 fn request(kind: ProviderType, url: String) -> Request {
     Request {
+        asker: Asker::default(),
         kind,
         url,
         insecure: false,
