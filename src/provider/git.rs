@@ -95,7 +95,10 @@ async fn host<'a>(inner: &'a Inner, wire: &'a Wire, request: &'a Request) -> Res
             let repository = address::pair(url)?;
             let api = github::api_of(&inner.settings, &repository.host)?;
             let credential = match secret.filter(|secret| secret.data.contains_key("githubAppID")) {
-                Some(secret) => Some(("authorization", bearer(github_app::token(inner, wire, &api, (secret, &request.asker)).await?))),
+                Some(secret) => Some((
+                    "authorization",
+                    bearer(github_app::token(inner, wire, &api, (secret, &request.asker)).await?),
+                )),
                 None => password(secret)?.map(|token| ("authorization", bearer(token))),
             };
             Ok(Host::GitHub(GitHub { wire, api, repository, credential }))

@@ -162,7 +162,10 @@ mod tests {
         let own = "http://gitea.svc:3000/api/v1/repos/a/b/pulls?state=open&limit=100&page=2";
         for (headers, want) in [
             (&[r#"</api/v1/x?page=2>; rel="next""#][..], Ok(Some("http://gitea.svc:3000/api/v1/x?page=2"))),
-            (&[r#"<https://git.example/api/v1/x?page=2&limit=50>; rel="next",<https://git.example/y>; rel="last""#], Ok(Some(own))),
+            (
+                &[r#"<https://git.example/api/v1/x?page=2&limit=50>; rel="next",<https://git.example/y>; rel="last""#],
+                Ok(Some(own)),
+            ),
             (&[r#"<https://evil.example/x?after=abc>; rel="next""#], Err("evil.example, without its number")),
             (&[r#"<https://evil.example/x?page=http>; rel="next""#], Err("evil.example, without its number")),
             // the relation may come second, and in a header of its own

@@ -69,7 +69,8 @@ impl Providers {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let wire = Arc::new(Wire::new(&settings, &Tls { authorities: settings.authorities.clone(), identity: None })?);
         let clouds = Clouds::new(oci::registry_settings(&settings))?;
-        let tokens = Tokens::new(settings.token_cache_size, settings.token_cache_duration, settings.token_observer.clone());
+        let tokens =
+            Tokens::new(settings.token_cache_size, settings.token_cache_duration, settings.token_observer.clone());
         Ok(Self { inner: Arc::new(Inner { settings, wire, clouds, tokens }) })
     }
 

@@ -62,7 +62,15 @@ pub(super) struct Call {
 impl Call {
     /// A GET without headers.
     pub(super) fn get(url: Url) -> Self {
-        Self { method: Method::GET, url, headers: HeaderMap::new(), body: None, limit: BODY, patient: false, unfit: None }
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            limit: BODY,
+            patient: false,
+            unfit: None,
+        }
     }
 
     /// A POST of a body.
@@ -196,7 +204,10 @@ impl Wire {
     /// When there is no complete answer, it is too large, or redirects lead nowhere.
     pub(super) async fn send(&self, call: Call) -> Result<Reply, Error> {
         if let Some(name) = call.unfit {
-            return Err(refuse(&call.url, &format!("the value of the header '{name}' has characters that none can have")));
+            return Err(refuse(
+                &call.url,
+                &format!("the value of the header '{name}' has characters that none can have"),
+            ));
         }
         let mut retry = 0;
         loop {

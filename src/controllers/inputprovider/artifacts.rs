@@ -77,7 +77,16 @@ struct Reads {
 impl Reads {
     async fn select(&self, selector: &ArtifactSelector) -> Result<Vec<DynamicObject>, String> {
         let namespace = selector.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(&self.namespace);
-        match selector.name.as_deref().filter(|name| !name.is_empty()) {
+        let name = selector.name.as_deref().filter(|name| !name.is_empty());
+        if let Some(text) =
+            [Some(namespace).filter(|namespace| *namespace != ALL), name].into_iter().flatten().find(|t| !fits(t))
+        {
+            return Err(format!(
+                "invalid resource name '{}': expected letters, digits, '-' and '.'",
+                text.escape_debug()
+            ));
+        }
+        match name {
             Some(name) if namespace == ALL => {
                 let all = self.list(ALL, &Selector::default()).await?;
                 Ok(all.into_iter().filter(|artifact| artifact.name_any() == name).collect())
@@ -132,6 +141,11 @@ impl Reads {
             _ => format!("failed to {verb} ExternalArtifacts {place}: {}", said(error)),
         }
     }
+}
+
+/// Whether a text can be a name or a namespace. It becomes a part of an address, where others would lead elsewhere.
+fn fits(text: &str) -> bool {
+    !matches!(text, "." | "..") && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b))
 }
 
 /// An API server's words, without the client's around them.
@@ -227,6 +241,15 @@ mod tests {
         assert_eq!(Value::Object(export(&found)), want);
         let bare = artifact(json!({"metadata": {"name": "a", "namespace": "ns"}}));
         assert_eq!(Value::Object(export(&bare)), json!({"id": id_of("ns/a"), "name": "a", "namespace": "ns"}));
+    }
+
+    #[test]
+    fn what_is_no_name_never_becomes_a_part_of_an_address() {
+        for (text, fit) in
+            [("a", true), ("a-1.b", true), ("..", false), ("a/b", false), ("a?watch=true", false), ("a%2Fb", false)]
+        {
+            assert_eq!(fits(text), fit, "{text}");
+        }
     }
 
     #[test]

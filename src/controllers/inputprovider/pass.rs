@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::call::list;
 use super::reconciler::InputProviders;
 use super::rules;
-use super::state::{State, take_force};
+use super::state::State;
 use crate::api::annotation::{self, INPUT_PROVIDER};
 use crate::api::inputprovider::{ProviderType, ResourceSetInputProvider};
 use crate::api::{condition, duration};
@@ -78,7 +78,7 @@ impl Run<'_> {
             self.event(true, condition::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned(), false);
             return Ok(Some(Next::Done));
         }
-        let forced = take_force(self.object, &mut self.state.status);
+        let forced = self.state.take_force(annotations);
         let timeout = annotation::timeout(annotations, INPUT_PROVIDER);
         let schedules = match Schedules::parse(&schedules(self.object), timeout) {
             Ok(schedules) => schedules,

@@ -2,7 +2,6 @@
 //! as an argument.
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 
 use crate::api::annotation::{self, Annotations};
 use crate::api::condition::{self, Says};
@@ -15,13 +14,15 @@ use crate::provider::schedule::NextRun;
 pub(super) struct State {
     pub(super) status: Status,
     generation: i64,
+    /// The token of a force request. It is noted at the end only: a pass that is cut off has not handled it.
+    force: Option<String>,
 }
 
 impl State {
     /// Begins with what the object's status says.
     pub(super) fn of(object: &ResourceSetInputProvider) -> Self {
         let status = object.status.clone().unwrap_or_default();
-        Self { status, generation: object.metadata.generation.unwrap_or_default() }
+        Self { status, generation: object.metadata.generation.unwrap_or_default(), force: None }
     }
 
     fn set(&mut self, says: &Says<'_>) {
@@ -95,8 +96,21 @@ impl State {
         self.status.next_schedule = next.map(written);
     }
 
+    /// Whether somebody asks for a run outside of the schedule: both tokens are equal, and neither was handled (resourceset
+    /// §2.5). The token is noted in any case.
+    pub(super) fn take_force(&mut self, annotations: &Annotations) -> bool {
+        let Some(force) = annotations.get(annotation::FORCE_AT) else { return false };
+        let handled = [&self.status.last_handled_force_at, &self.status.last_handled_reconcile_at];
+        let new = handled.into_iter().all(|token| token.as_ref() != Some(force));
+        self.force = Some(force.clone());
+        new && annotation::requested_at(annotations) == Some(force)
+    }
+
     /// What holds at the end of every pass, however it ended.
     pub(super) fn finish(&mut self, annotations: &Annotations) {
+        if let Some(token) = self.force.take() {
+            self.status.last_handled_force_at = Some(token);
+        }
         if let Some(token) = annotation::requested_at(annotations) {
             self.status.last_handled_reconcile_at = Some(token.to_owned());
         }
@@ -116,23 +130,38 @@ impl State {
     }
 }
 
-/// Whether somebody asks for a run outside of the schedule: both tokens are equal, and neither was handled (resourceset
-/// §2.5). The token is noted in any case.
-pub(super) fn take_force(object: &ResourceSetInputProvider, status: &mut Status) -> bool {
-    let annotations = object.annotations();
-    let Some(force) = annotations.get(annotation::FORCE_AT) else { return false };
-    let new = status.last_handled_force_at.as_deref() != Some(force)
-        && status.last_handled_reconcile_at.as_deref() != Some(force);
-    let asked = annotation::requested_at(annotations) == Some(force);
-    status.last_handled_force_at = Some(force.clone());
-    new && asked
-}
-
 fn written(next: &NextRun) -> NextSchedule {
     NextSchedule {
         cron: next.cron.clone(),
         time_zone: next.time_zone.clone(),
         window: next.window.clone(),
         when: condition::seconds(next.when),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn annotations(requested: &str, force: &str) -> Annotations {
+        let pairs = [(annotation::REQUESTED_AT, requested), (annotation::FORCE_AT, force)];
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_force_request_counts_once_and_is_noted_when_the_pass_is_over() {
+        let object = ResourceSetInputProvider::new("p", serde_json::from_str(r#"{"type": "Static"}"#).unwrap());
+        let mut state = State::of(&object);
+        assert!(!state.take_force(&annotations("1", "2")), "the tokens differ");
+        assert_eq!(state.status.last_handled_force_at, None);
+        state.finish(&annotations("1", "2"));
+        assert_eq!(state.status.last_handled_force_at.as_deref(), Some("2"));
+        assert!(!state.take_force(&annotations("2", "2")), "it was there before");
+        assert!(state.take_force(&annotations("3", "3")));
+        // cut off: asked for again
+        assert!(state.take_force(&annotations("3", "3")));
+        state.finish(&annotations("3", "3"));
+        assert!(!state.take_force(&annotations("3", "3")));
+        assert_eq!(state.status.last_handled_reconcile_at.as_deref(), Some("3"));
     }
 }
