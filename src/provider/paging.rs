@@ -176,7 +176,9 @@ mod tests {
             (&["<no end; rel=next"], Err("angle brackets")),
         ] {
             let mut given = HeaderMap::new();
-            headers.iter().for_each(|value| drop(given.append("link", value.parse().unwrap())));
+            for value in headers {
+                given.append("link", value.parse().unwrap());
+            }
             match (by_link(&here, &given), want) {
                 (Ok(found), Ok(want)) => assert_eq!(found.as_ref().map(Url::as_str), want, "{headers:?}"),
                 (Err(refusal), Err(want)) => assert!(refusal.contains(want), "{headers:?}: {refusal}"),

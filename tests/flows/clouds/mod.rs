@@ -9,7 +9,7 @@ mod real;
 use std::sync::{Arc, Mutex};
 
 use fluxd::api::inputprovider::ProviderType;
-use fluxd::provider::{Filter, Providers, Request, Settings};
+use fluxd::provider::{Asker, Filter, Providers, Request, Settings};
 use fluxd::registry::{Account, Oidc, Proxies};
 use futures::FutureExt as _;
 use serde_json::Value;
@@ -47,6 +47,7 @@ impl Robot {
 
 fn request(kind: ProviderType, url: &str, account: Option<&Account>) -> Request {
     Request {
+        asker: Asker::default(),
         kind,
         url: url.to_owned(),
         // the doubles' certificates are nobody's
