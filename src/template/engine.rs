@@ -197,6 +197,14 @@ impl Template {
     /// # Errors
     /// In Go's words, when an action fails; and on every limit.
     pub fn render(&self, root: &Value, inputs: Option<&Inputs>) -> Result<String, TemplateError> {
+        self.render_counted(root, inputs).map(|(text, _)| text)
+    }
+
+    /// As [`Template::render`], and says how many steps it took: for callers with a bound over many renderings.
+    ///
+    /// # Errors
+    /// As [`Template::render`].
+    pub fn render_counted(&self, root: &Value, inputs: Option<&Inputs>) -> Result<(String, u64), TemplateError> {
         let settings = &self.engine.settings;
         let mut run = Run {
             settings,
@@ -209,7 +217,8 @@ impl Template {
         if let Some(body) = self.set.get(&self.name) {
             exec::execute(&mut run, &self.set, body, root.clone())?;
         }
+        let steps = run.meter.spent();
         let text = String::from_utf8(run.out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
-        Ok(text)
+        Ok((text, steps))
     }
 }

@@ -42,6 +42,11 @@ impl Meter {
         Self { limits, spent: 0, depth: 0 }
     }
 
+    /// Steps taken so far.
+    pub(in super::super) fn spent(&self) -> u64 {
+        self.spent
+    }
+
     /// Takes steps.
     pub(in super::super) fn spend(&mut self, steps: usize) -> Result<(), Fail> {
         self.spent = self.spent.saturating_add(steps as u64);

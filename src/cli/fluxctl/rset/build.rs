@@ -159,11 +159,12 @@ fn add(object: &mut Value, field: &str, entries: &BTreeMap<String, String>) {
     let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     let Some(metadata) = metadata.as_object_mut() else { return };
     let map = metadata.entry(field).or_insert_with(|| Value::Object(Map::new()));
-    if !map.as_object().is_some_and(|map| map.values().all(Value::is_string)) {
+    if !map.as_object().is_some_and(|map| map.values().all(|value| value.is_string() || value.is_null())) {
         // As the API machinery reads it: a map with anything but texts is none (errata 16).
         *map = Value::Object(Map::new());
     }
     if let Some(map) = map.as_object_mut() {
+        map.values_mut().filter(|value| value.is_null()).for_each(|value| *value = "".into());
         map.extend(entries.iter().map(|(key, value)| (key.clone(), value.clone().into())));
     }
 }

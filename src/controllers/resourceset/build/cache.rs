@@ -7,19 +7,27 @@ use std::sync::Arc;
 use crate::object::{Digest, Object};
 use crate::template::Inputs;
 
+use super::cost::Cost;
 use super::{Combined, Lazy};
 
 struct Entry {
     objects: Arc<[Arc<Object>]>,
+    cost: Cost,
     build: u64,
 }
 
 /// The rendered objects of one ResourceSet. It holds those of the last build, and of a failed one those of two.
-#[derive(Default)]
 pub struct Cache {
     entries: HashMap<Digest, Entry>,
+    limit: Cost,
     build: u64,
     rendered: u64,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), limit: Cost::LIMIT, build: 0, rendered: 0 }
+    }
 }
 
 impl fmt::Debug for Cache {
@@ -34,19 +42,26 @@ impl Cache {
         self.rendered
     }
 
+    /// One whose builds may spend less.
+    #[cfg(test)]
+    pub(super) fn with_limit(limit: Cost) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// Begins a build. `changing` says that templates change inputs for one another: then nothing is taken from the cache.
     pub(super) fn begin<'a>(&'a mut self, inputs: &'a Combined, changing: bool) -> Renderer<'a> {
         self.build += 1;
         let oldest = self.build.saturating_sub(1);
         self.entries.retain(|_, entry| entry.build >= oldest);
-        let digests = match inputs {
-            Combined::Once => vec![Digest::of(b"")],
+        let digests: Vec<(Digest, usize)> = match inputs {
+            Combined::Once => vec![(Digest::of(b""), 0)],
             Combined::Sets(sets) => {
-                sets.iter().map(|set| Digest::of(&serde_json::to_vec(set).unwrap_or_default())).collect()
+                let texts = sets.iter().map(|set| serde_json::to_vec(set).unwrap_or_default());
+                texts.map(|json| (Digest::of(&json), json.len())).collect()
             }
         };
         let shared = vec![None; digests.len()];
-        Renderer { cache: self, inputs, digests, shared, changing }
+        Renderer { cache: self, inputs, digests, shared, changing, spent: Cost::default() }
     }
 }
 
@@ -54,26 +69,33 @@ impl Cache {
 pub(super) struct Renderer<'a> {
     cache: &'a mut Cache,
     inputs: &'a Combined,
-    digests: Vec<Digest>,
+    /// Of each set its digest and its bytes.
+    digests: Vec<(Digest, usize)>,
     shared: Vec<Option<Inputs>>,
     changing: bool,
+    spent: Cost,
 }
 
 impl Renderer<'_> {
     /// The objects of a template for the set of this index.
     pub(super) fn render(&mut self, template: &mut Lazy<'_>, set: usize) -> Result<Arc<[Arc<Object>]>, String> {
         let build = self.cache.build;
+        let limit = self.cache.limit;
         let key = self.key(template, set);
-        if !self.changing
-            && let Some(entry) = self.cache.entries.get_mut(&key)
-        {
+        let is_kept = !self.changing && !template.is_fickle;
+        if is_kept && let Some(entry) = self.cache.entries.get_mut(&key) {
             entry.build = build;
+            self.spent.add(entry.cost, limit)?;
             return Ok(Arc::clone(&entry.objects));
         }
         self.cache.rendered += 1;
-        let objects: Arc<[Arc<Object>]> = template.render(self.inputs_of(set).as_ref())?.into();
-        if !self.changing {
-            self.cache.entries.insert(key, Entry { objects: Arc::clone(&objects), build });
+        let left = limit.bytes.saturating_sub(self.spent.bytes);
+        let (objects, steps, bytes) = template.render(self.inputs_of(set).as_ref(), left)?;
+        let cost = Cost::of_rendering(self.digests.get(set).map_or(0, |(_, bytes)| *bytes), steps, bytes);
+        self.spent.add(cost, limit)?;
+        let objects: Arc<[Arc<Object>]> = objects.into();
+        if is_kept {
+            self.cache.entries.insert(key, Entry { objects: Arc::clone(&objects), cost, build });
         }
         Ok(objects)
     }
@@ -88,7 +110,7 @@ impl Renderer<'_> {
         let mut bytes = Vec::with_capacity(80);
         bytes.extend_from_slice(&template.digest.0);
         bytes.push(template.form.mark());
-        if let Some(digest) = self.digests.get(set) {
+        if let Some((digest, _)) = self.digests.get(set) {
             bytes.extend_from_slice(&digest.0);
         }
         Digest::of(&bytes)

@@ -1,24 +1,48 @@
-//! From templates and inputs to objects (resourceset §4.5-§4.9). Pure: the same spec and inputs give the same objects.
+//! From templates and inputs to objects (resourceset §4.5-§4.9). The same spec and inputs give the same objects, unless a
+//! template asks for the time or for random numbers.
 //!
 //! What was rendered is kept by template and set of inputs, so that one changed set of thousands is rendered alone.
 
 mod cache;
+mod chunks;
+mod cost;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+
+use rand::RngExt as _;
 
 use crate::api::duration;
 use crate::api::resourceset::ResourceSetSpec;
 use crate::object::{Digest, Key, Object, yaml};
-use crate::template::{Engine, Template, Value as Root};
+use crate::template::{Engine, EngineSettings, Template, Time, Value as Root};
 
 pub use super::inputs::{Combined, InputError, Source, combine, normalized};
 pub use cache::Cache;
 use cache::Renderer;
+
+/// The engine of all templates, with the time and randomness that `ago` and `randInt` need.
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let now = || {
+        let now = jiff::Timestamp::now();
+        Time::unix(now.as_second(), u32::try_from(now.subsec_nanosecond()).unwrap_or_default())
+    };
+    Engine::new(EngineSettings {
+        random: Some(Arc::new(|below| rand::rng().random_range(0..below.max(1)))),
+        clock: Some(Arc::new(now)),
+        ..EngineSettings::resource_set()
+    })
+});
+
+/// Functions after which the next template sees other inputs.
+const CHANGING: &[&str] = &["set", "unset"];
+
+/// Functions that give something else each time.
+const FICKLE: &[&str] = &["randInt", "ago", "durationRound"];
 
 /// The objects of one step; a ResourceSet without steps has one that has no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,9 +117,9 @@ pub fn validate(spec: &ResourceSetSpec) -> Result<(), BuildError> {
 pub fn build(spec: &ResourceSetSpec, inputs: &Combined, cache: &mut Cache) -> Result<Vec<Step>, BuildError> {
     validate(spec)?;
     let steps = spec.steps.as_deref().unwrap_or_default();
-    let anonymous = [(None, Templates { resources: &spec.resources, stream: &spec.resources_template }, None)];
+    let anonymous = [(None, Templates::new(&spec.resources, &spec.resources_template), None)];
     let named = steps.iter().map(|step| {
-        let templates = Templates { resources: &step.resources, stream: &step.resources_template };
+        let templates = Templates::new(&step.resources, &step.resources_template);
         (Some(step.name.clone()), templates, step.timeout.as_deref().and_then(duration::positive))
     });
     let all: Vec<_> = if steps.is_empty() { anonymous.into() } else { named.collect() };
@@ -145,16 +169,28 @@ pub fn display(object: &Object) -> String {
 
 /// The templates of one step.
 struct Templates<'a> {
-    resources: &'a [serde_json::Value],
+    /// The items of `resources` as text.
+    items: Vec<String>,
     stream: &'a str,
 }
 
-impl Templates<'_> {
-    /// Whether a template may change the inputs that the next one sees (`set`, `unset`): what it gives then depends on
-    /// more than its own text and inputs.
+/// Whether an action of a template may call one of these functions. It says yes too often rather than too seldom.
+fn calls(text: &str, functions: &[&str]) -> bool {
+    let actions = text.split("<<").skip(1).map(|action| action.rsplit_once(">>").map_or(action, |(inner, _)| inner));
+    let mut words = actions.flat_map(|action| action.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.any(|word| functions.contains(&word))
+}
+
+impl<'a> Templates<'a> {
+    /// Lines stay whole: a fold within an action would break the texts in it (resourceset §4.2).
+    fn new(resources: &[serde_json::Value], stream: &'a str) -> Self {
+        Self { items: resources.iter().map(yaml::emit_unfolded).collect(), stream }
+    }
+
+    /// Whether a template may change the inputs that the next one sees: what it gives then depends on more than its own
+    /// text and inputs.
     fn change_inputs(&self) -> bool {
-        let calls = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| matches!(word, "set" | "unset"));
-        calls(self.stream) || self.resources.iter().any(|item| calls(&item.to_string()))
+        self.items.iter().map(String::as_str).chain([self.stream]).any(|text| calls(text, CHANGING))
     }
 
     /// Item by item, set by set, then the stream set by set; the first of equal objects stays (resourceset §4.6).
@@ -164,10 +200,9 @@ impl Templates<'_> {
         if inputs.is_empty() && has_inputs {
             return Ok(found.objects);
         }
-        for (index, item) in self.resources.iter().enumerate() {
+        for (index, item) in self.items.iter().enumerate() {
             let index = has_inputs.then_some(index);
-            let text = yaml::emit(item);
-            let mut template = Lazy::new(&text, read::Form::Item { keep_excluded: !has_inputs });
+            let mut template = Lazy::new(item, read::Form::Item { keep_excluded: !has_inputs });
             for set in 0..inputs.len().max(1) {
                 let objects = renderer.render(&mut template, set).map_err(|why| BuildError::Resource { index, why })?;
                 found.take(&objects, has_inputs);
@@ -207,23 +242,32 @@ struct Lazy<'t> {
     digest: Digest,
     form: read::Form,
     parsed: Option<Template>,
+    /// It may give something else each time, so that nothing of it is kept.
+    is_fickle: bool,
 }
 
 impl<'t> Lazy<'t> {
     fn new(text: &'t str, form: read::Form) -> Self {
-        Self { text, digest: Digest::of(text.as_bytes()), form, parsed: None }
+        Self { text, digest: Digest::of(text.as_bytes()), form, parsed: None, is_fickle: calls(text, FICKLE) }
     }
 
-    fn render(&mut self, inputs: Option<&crate::template::Inputs>) -> Result<Vec<Arc<Object>>, String> {
+    /// The objects, the steps that it took, and the bytes of what was read, of which there may be `left`.
+    fn render(
+        &mut self,
+        inputs: Option<&crate::template::Inputs>,
+        left: usize,
+    ) -> Result<(Vec<Arc<Object>>, u64, usize), String> {
         let what = self.form.template();
         let template = match &self.parsed {
             Some(parsed) => parsed,
             None => {
-                let parsed = Engine::resource_set().parse(self.text);
+                let parsed = ENGINE.parse(self.text);
                 self.parsed.insert(parsed.map_err(|e| format!("failed to parse {what}: {e}"))?)
             }
         };
-        let text = template.render(&Root::Nil, inputs).map_err(|e| format!("failed to execute {what}: {e}"))?;
-        self.form.read(&text)
+        let rendered = template.render_counted(&Root::Nil, inputs);
+        let (text, steps) = rendered.map_err(|e| format!("failed to execute {what}: {e}"))?;
+        let (objects, bytes) = self.form.read(&text, left)?;
+        Ok((objects, steps, bytes))
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::chunks::Chunks;
+use super::cost::{object_size, too_large};
 use crate::api::annotation;
 use crate::object::yaml::{self, Dialect, Limits};
 use crate::object::{Object, Origin};
@@ -41,25 +43,20 @@ impl Form {
         }
     }
 
-    /// The objects of a rendered text, without those that ask to be left out.
-    pub(super) fn read(self, text: &str) -> Result<Vec<Arc<Object>>, String> {
-        match self {
-            Self::Item { keep_excluded } => {
-                let value = item(text).map_err(|e| format!("failed to read object: {e}"))?;
-                if !keep_excluded && is_excluded(&value) {
-                    return Ok(Vec::new());
-                }
-                Ok(vec![object(value, 1).map_err(|e| format!("failed to read object: {e}"))?])
-            }
-            Self::Stream => {
-                let values = stream(text).map_err(|e| format!("failed to read objects from multi-doc YAML: {e}"))?;
-                let wanted = values.into_iter().filter(|(value, _)| !is_excluded(value));
-                wanted
-                    .map(|(value, line)| object(value, line))
-                    .collect::<Result<_, _>>()
-                    .map_err(|e| format!("failed to read objects from multi-doc YAML: {e}"))
-            }
-        }
+    /// The objects of a rendered text, without those that ask to be left out; and the bytes of all that was read, which may
+    /// be `left` at most.
+    pub(super) fn read(self, text: &str, left: usize) -> Result<(Vec<Arc<Object>>, usize), String> {
+        let (values, what) = match self {
+            Self::Item { .. } => (item(text).map(|value| vec![(value, 1)]), "object"),
+            Self::Stream => (stream(text, left), "objects from multi-doc YAML"),
+        };
+        let failed = |e| format!("failed to read {what}: {e}");
+        let values = values.map_err(failed)?;
+        let bytes = values.iter().map(|(value, _)| object_size(value)).sum::<usize>().saturating_add(text.len());
+        let keeps_excluded = matches!(self, Self::Item { keep_excluded: true });
+        let wanted = values.into_iter().filter(|(value, _)| keeps_excluded || !is_excluded(value));
+        let objects = wanted.map(|(value, line)| object(value, line)).collect::<Result<_, _>>().map_err(failed)?;
+        Ok((objects, bytes))
     }
 }
 
@@ -70,43 +67,68 @@ fn is_excluded(value: &Value) -> bool {
 
 /// One object: the first document.
 fn item(text: &str) -> Result<Value, String> {
-    if text.trim().is_empty() {
-        return Err("EOF".to_owned());
-    }
-    let limits = Limits::default();
-    let decoded = yaml::decode(text.as_bytes(), &limits).map_err(syntax)?;
-    let first = yaml::Documents::new(&decoded, Dialect::Kubernetes, &limits).next().transpose().map_err(syntax)?;
-    match first.map(|document| document.value) {
+    let (_, chunk) = Chunks::new(text).next().ok_or("EOF")??;
+    match document(chunk)? {
         // Comments alone make an object without anything, which the API server refuses.
-        None | Some(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
-        Some(value) if is_plain_list(&value) => {
+        Value::Null => Ok(Value::Object(serde_json::Map::new())),
+        value if is_plain_list(&value) => {
             Err("kind List is no resource of its own: list its items in resources, or use resourcesTemplate".to_owned())
         }
-        Some(value) => with_kind(value),
+        value => with_kind(value),
     }
 }
 
 /// All objects of a stream: empty documents and those without name or API version are passed over, lists are opened.
-fn stream(text: &str) -> Result<Vec<(Value, u32)>, String> {
-    let mut all = Vec::new();
-    for document in yaml::read(text.as_bytes(), Dialect::Kubernetes, &Limits::default()).map_err(syntax)? {
-        if is_empty(&document.value) {
-            continue;
+fn stream(text: &str, left: usize) -> Result<Vec<(Value, u32)>, String> {
+    if let Some(values) = json_stream(text) {
+        return values.into_iter().try_fold(Vec::new(), |mut all, value| take(value, 1, &mut all).map(|()| all));
+    }
+    let (mut all, mut read) = (Vec::new(), text.len());
+    for chunk in Chunks::new(text) {
+        let (line, chunk) = chunk?;
+        let value = document(chunk)?;
+        read = read.saturating_add(object_size(&value));
+        if read > left {
+            return Err(too_large(left));
         }
-        let value = with_kind(document.value)?;
-        if let Some(Value::Array(items)) = value.get("items") {
-            all.extend(items.iter().filter(|item| !is_empty(item)).map(|item| (item.clone(), document.line)));
-            continue;
-        }
-        let text_at = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let api_version = text_at(&value, "apiVersion");
-        let is_config =
-            text_at(&value, "kind") == "Kustomization" && api_version.starts_with("kustomize.config.k8s.io/");
-        if !api_version.is_empty() && !is_config && !is_empty(&value["metadata"]["name"]) {
-            all.push((value, document.line));
-        }
+        take(value, line, &mut all)?;
     }
     Ok(all)
+}
+
+/// JSON objects, one behind the other without separators: what YAML is not, and the API machinery reads.
+fn json_stream(text: &str) -> Option<Vec<Value>> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let values: Vec<Value> = serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()?;
+    (values.len() > 1).then_some(values)
+}
+
+/// The first document of a text without separators. All of it is read, so that nothing wrong behind it goes unseen.
+fn document(chunk: &str) -> Result<Value, String> {
+    let documents = yaml::read(chunk.as_bytes(), Dialect::Kubernetes, &Limits::default()).map_err(syntax)?;
+    Ok(documents.into_iter().next().map(|document| document.value).unwrap_or_default())
+}
+
+/// Adds the objects of a document.
+fn take(value: Value, line: u32, all: &mut Vec<(Value, u32)>) -> Result<(), String> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let mut value = with_kind(value)?;
+    if let Some(Value::Array(items)) = value.get_mut("items") {
+        all.extend(std::mem::take(items).into_iter().filter(|item| !is_empty(item)).map(|item| (item, line)));
+        return Ok(());
+    }
+    // A number is no name, so that its object has none.
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, name) = (text(&value["apiVersion"]), text(&value["metadata"]["name"]));
+    let is_config = value["kind"] == "Kustomization" && api_version.starts_with("kustomize.config.k8s.io/");
+    if !api_version.is_empty() && !name.is_empty() && !is_config {
+        all.push((value, line));
+    }
+    Ok(())
 }
 
 fn is_empty(value: &Value) -> bool {

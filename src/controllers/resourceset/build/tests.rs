@@ -337,3 +337,96 @@ resources:
         assert_eq!(names, ["a", "other"]);
     }
 }
+
+#[test]
+fn a_change_of_inputs_is_seen_also_at_the_start_of_a_line_and_prose_is_none() {
+    let spec = |name: &str| -> ResourceSetSpec {
+        serde_json::from_value(json!({ "inputs": [{ "a": "x" }], "resources": [
+            { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } },
+            { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "b<< get inputs \"b\" >>" } },
+        ] }))
+        .unwrap()
+    };
+    let run = |spec: &ResourceSetSpec, cache: &mut Cache| -> Vec<String> {
+        let inputs = combine(("x", "y"), spec, Vec::new()).unwrap();
+        build(spec, &inputs, cache).unwrap()[0].objects.iter().map(|o| o.name().to_owned()).collect()
+    };
+    let mut cache = Cache::default();
+    assert_eq!(run(&spec("a"), &mut cache), ["a", "b"]);
+    assert_eq!(run(&spec("a<<\nset inputs \"b\" \"y\" | len | print | trunc 0 >>"), &mut cache), ["a", "by"]);
+    let before = cache.rendered();
+    for _ in 0..2 {
+        assert_eq!(run(&spec("set 3 days ago"), &mut cache), ["set 3 days ago", "b"]);
+    }
+    assert_eq!(cache.rendered() - before, 2, "words outside of actions change nothing");
+}
+
+#[test]
+fn random_numbers_and_the_time_are_available_and_asked_for_anew() {
+    let text = "inputs: [{ a: x }]\nresources: [{ apiVersion: v1, kind: A, metadata: { name: 'n<< randInt 0 1000000000 >>', \
+                namespace: 'd<< ago (toDate \"2006-01-02\" \"2020-01-01\") >>' } }]";
+    let spec = spec(text);
+    let inputs = combine(("x", "y"), &spec, Vec::new()).unwrap();
+    let mut cache = Cache::default();
+    let mut run = || build(&spec, &inputs, &mut cache).unwrap()[0].objects[0].clone();
+    let names: HashSet<String> = (0..8).map(|_| run().name().to_owned()).collect();
+    assert!(names.len() > 1, "{names:?}");
+    assert!(run().namespace().unwrap().ends_with('s'));
+}
+
+#[test]
+fn a_long_line_is_not_broken_within_an_action() {
+    let words = "word ".repeat(30);
+    let text = format!(
+        "inputs: [{{ a: x }}]\nresources: [{{ apiVersion: v1, kind: A, metadata: {{ name: a }}, d: '<< print \"{words}\" inputs.a >>' }}]"
+    );
+    assert_eq!(objects(&text)[0]["d"], format!("{words}x"));
+}
+
+#[test]
+fn documents_are_separated_by_lines_before_they_are_read() {
+    let read = |form: read::Form, text: &str| -> Result<Vec<String>, String> {
+        form.read(text, usize::MAX).map(|(objects, _)| objects.iter().map(|o| display(o)).collect())
+    };
+    let item = |text: &str| read(read::Form::Item { keep_excluded: false }, text);
+    let stream = |text: &str| read(read::Form::Stream, text);
+    let object = |name: &str| format!("apiVersion: v1\nkind: A\nmetadata: {{ name: {name} }}\n");
+    let (a, b) = (object("a"), object("b"));
+    assert_eq!(item(&format!("--- # first\n{a}---\n: not: read [")).unwrap(), ["A/a"]);
+    let late = item(&format!("{a}x: a\n b: c\n")).unwrap_err();
+    assert!(late.starts_with("failed to read object: error converting YAML to JSON: yaml: line "), "{late}");
+    let late = item("a\n b: c").unwrap_err();
+    assert!(late.starts_with("failed to read object: error converting YAML to JSON: yaml: line "), "{late}");
+    assert_eq!(item("").unwrap_err(), "failed to read object: EOF");
+    assert_eq!(stream(&format!("---\n---  \n{a}--- # next\r\n{b}---")).unwrap(), ["A/a", "A/b"]);
+    assert_eq!(
+        stream(&format!("{a}--- x\n{b}")).unwrap_err(),
+        "failed to read objects from multi-doc YAML: invalid Yaml document separator: x"
+    );
+    assert_eq!(stream(&object("12")).unwrap(), [""; 0], "a number is no name");
+    assert!(stream("{}").unwrap_err().ends_with("Object 'Kind' is missing in '{}'"));
+    let json = |name: &str| json!({ "apiVersion": "v1", "kind": "A", "metadata": { "name": name } }).to_string();
+    assert_eq!(stream(&format!("{}\n{}", json("a"), json("b"))).unwrap(), ["A/a", "A/b"]);
+    assert_eq!(stream(&json("a")).unwrap(), ["A/a"]);
+}
+
+#[test]
+fn a_build_has_bounds_over_all_its_templates_and_sets_whatever_is_kept() {
+    let text = "inputs: [{ v: 1 }, { v: 2 }, { v: 3 }]\nresourcesTemplate: |\n  apiVersion: v1\n  kind: A\n  metadata: { name: \
+                n<< inputs.v >> }\n  data: << range until 50 >>x<< end >>";
+    let spec = spec(text);
+    let inputs = combine(("x", "y"), &spec, Vec::new()).unwrap();
+    let run = |bytes: usize, steps: u64| {
+        let mut cache = Cache::with_limit(cost::Cost { bytes, steps });
+        let first = build(&spec, &inputs, &mut cache).map(drop).map_err(|e| e.to_string());
+        let again = build(&spec, &inputs, &mut cache).map(drop).map_err(|e| e.to_string());
+        assert_eq!(first, again);
+        first
+    };
+    assert_eq!(run(1 << 20, 100_000), Ok(()));
+    let prefix = "failed to build resources: ";
+    let large = run(2_000, 100_000).unwrap_err();
+    assert!(large.starts_with(prefix) && large.contains("larger than the limit of "), "{large}");
+    let long = run(1 << 20, 300).unwrap_err();
+    assert_eq!(long, format!("{prefix}all templates together take more than the limit of 300 steps"));
+}

@@ -12,6 +12,9 @@ use crate::provider::id_of;
 /// Sets that a permutation may give.
 const MAX_PERMUTATIONS: usize = 10_000;
 
+/// Bytes of JSON that all permutations together may have: each holds copies of the sets that it combines.
+const MAX_PERMUTED_BYTES: usize = 64 << 20;
+
 /// Where sets of inputs come from: the ResourceSet itself, or one of its providers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
@@ -111,13 +114,14 @@ fn with_provider(mut source: Source) -> Source {
 /// Every combination of one set per source; the first source varies slowest.
 fn permute(sources: Vec<Source>, include_empty: bool) -> Result<Vec<Arc<InputSet>>, InputError> {
     let mut all: Vec<(InputSet, Vec<String>)> = vec![(InputSet::new(), Vec::new())];
-    let mut used = 0_usize;
+    let (mut used, mut bytes) = (0_usize, 0_usize);
     for source in sources {
         if source.inputs.is_empty() && !include_empty {
             continue;
         }
         used += 1;
         let key = checked_name(&source, all.len())?;
+        bytes = checked_size(&source, all.len(), bytes)?;
         all = all
             .iter()
             .flat_map(|(set, ids)| {
@@ -159,6 +163,23 @@ fn checked_name(source: &Source, before: usize) -> Result<String, InputError> {
         )));
     }
     Ok(key)
+}
+
+/// The bytes of all combinations of a source's sets with so many before, which have so many bytes.
+fn checked_size(source: &Source, before: usize, bytes: usize) -> Result<usize, InputError> {
+    let sizes = source.inputs.iter().map(|set| serde_json::to_vec(set).map_or(0, |json| json.len()));
+    let own = sizes.sum::<usize>().saturating_mul(before);
+    let total = bytes.saturating_mul(source.inputs.len()).saturating_add(own);
+    if total <= MAX_PERMUTED_BYTES {
+        return Ok(total);
+    }
+    let why = format!(
+        "adding provider '{}' with {} inputs would make permutations of {total} bytes, more than the limit of \
+         {MAX_PERMUTED_BYTES}",
+        source.name,
+        source.inputs.len()
+    );
+    Err(InputError::Source { kind: source.kind.clone(), name: source.name.clone(), why })
 }
 
 /// A name as templates can write it: lower case, `_` for white space and punctuation, nothing else but letters and digits

@@ -107,6 +107,17 @@ fn permutations_have_a_bound() {
     );
 }
 
+#[test]
+fn permutations_have_a_bound_on_their_size() {
+    let large = "x".repeat(400_000);
+    let sets = || json!([{ "v": large }, { "v": large }]);
+    let providers: Vec<Source> = (0..8).map(|i| provider(&format!("p{i}"), sets())).collect();
+    let error = combine(("ns", "s"), &spec(json!([]), Some(("Permute", None))), providers).unwrap_err().to_string();
+    let wanted = "failed to get inputs from ResourceSetInputProvider/p5: adding provider 'p5' with 2 inputs would make \
+                  permutations of ";
+    assert!(error.starts_with(wanted) && error.ends_with("more than the limit of 67108864"), "{error}");
+}
+
 /// I9
 #[test]
 fn a_name_of_which_nothing_is_left_cannot_be_permuted() {

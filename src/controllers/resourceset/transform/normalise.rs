@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{SourceKind, contents, decoded, encoded};
+use super::{SourceKind, decoded, encoded};
 
 pub(super) fn normalise(object: &mut Value) {
     if SourceKind::of(object) == Some(SourceKind::Secret) {
@@ -41,21 +41,22 @@ pub(super) fn normalise(object: &mut Value) {
     }
 }
 
-/// `stringData` wins over `data`, and goes.
+/// `stringData` wins over `data`, and goes. Nothing at a key is an empty text there; anything else that is no text stays
+/// for the API server to refuse, so that no value is lost without a word.
 fn fold_string_data(object: &mut Value) {
-    if object.get("stringData").is_none() {
+    let Some(plain) = object.get("stringData") else { return };
+    let entries = plain.as_object().map(Map::iter).into_iter().flatten();
+    let is_text = |value: &Value| value.is_string() || value.is_null();
+    if !(plain.is_object() || plain.is_null()) || !entries.clone().all(|(_, value)| is_text(value)) {
         return;
     }
-    let plain = Value::Object(Map::from_iter([(
-        "stringData".to_owned(),
-        object.get("stringData").cloned().unwrap_or_default(),
-    )]));
-    let folded = contents(SourceKind::Secret, &plain);
+    let folded: Vec<(String, Value)> =
+        entries.map(|(key, value)| (key.clone(), encoded(value.as_str().unwrap_or_default().as_bytes()))).collect();
     if let Some(map) = object.as_object_mut() {
         map.remove("stringData");
     }
     if let Some(data) = super::map_at(object, "data") {
-        data.extend(folded.into_iter().map(|(key, bytes)| (key, encoded(&bytes))));
+        data.extend(folded);
     }
 }
 

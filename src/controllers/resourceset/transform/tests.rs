@@ -333,6 +333,23 @@ async fn labels_with_a_number_among_them_vanish_but_for_the_owner() {
 }
 
 #[tokio::test]
+async fn nothing_at_a_label_is_an_empty_text_and_takes_no_others_with_it() {
+    let mut map = object("ConfigMap", "a", &[], json!({}));
+    map["metadata"]["labels"] = json!({ "n": null, "x": "y" });
+    let labels = one(map, &Live::default()).await.unwrap()["metadata"]["labels"].clone();
+    assert_eq!((labels.as_object().unwrap().len(), &labels["n"], &labels["x"]), (4, &json!(""), &json!("y")));
+}
+
+#[tokio::test]
+async fn plain_data_of_a_secret_is_never_lost() {
+    let secret = |plain: Value| object("Secret", "a", &[], json!({ "data": { "k": "MQ==" }, "stringData": plain }));
+    let folded = one(secret(json!({ "e": null, "t": "x" })), &Live::default()).await.unwrap();
+    assert_eq!(folded["data"], json!({ "k": "MQ==", "e": "", "t": "eA==" }));
+    let wrong = one(secret(json!({ "n": 5, "t": "x" })), &Live::default()).await.unwrap();
+    assert_eq!(wrong["stringData"], json!({ "n": 5, "t": "x" }), "the API server refuses it by its name");
+}
+
+#[tokio::test]
 async fn objects_are_brought_into_the_form_that_is_applied() {
     let ports = json!([{ "containerPort": 80 }, { "containerPort": 53, "protocol": "UDP" }]);
     let pod = json!({ "spec": { "containers": [{ "ports": ports }] }, "status": { "phase": "x" } });
