@@ -123,7 +123,15 @@ impl Work<'_, '_> {
     }
 
     /// Waits for the health of a step's objects, without holding a worker.
-    async fn wait(&self, step: &Step, outcome: &SetOutcome) -> Result<(), Halt> {
+    async fn wait(&mut self, step: &Step, outcome: &SetOutcome) -> Result<(), Halt> {
+        let begun = Instant::now();
+        let waited = self.wait_for(step, outcome).await;
+        // What follows has all of its own time.
+        self.how.until += begun.elapsed();
+        waited
+    }
+
+    async fn wait_for(&self, step: &Step, outcome: &SetOutcome) -> Result<(), Halt> {
         let skipped: Vec<&Entry> =
             outcome.changes.iter().filter(|c| c.action == ChangeAction::Skipped).map(|c| &c.entry).collect();
         let entries: Vec<Entry> = outcome.inventory.iter().filter(|e| !skipped.contains(e)).cloned().collect();

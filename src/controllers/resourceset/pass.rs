@@ -156,6 +156,7 @@ impl Run<'_> {
         let wanted = &self.object.spec.depends_on;
         let checks = dependency::parse(wanted).map_err(|e| Halt::Expression(e.to_string()))?;
         if checks.is_empty() {
+            self.cx.depends_on([]);
             return Ok(());
         }
         let own = self.owner.objects_of(&self.object, Identity::Own);

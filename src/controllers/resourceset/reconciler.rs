@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
@@ -22,6 +23,9 @@ use crate::operator::controller::{
 };
 use crate::operator::sets::{Identity, Owner, Set, SetSettings, Sets, SetsError};
 use crate::runtime::Stop;
+
+/// Longest time for a pass. Each of twenty steps may wait for hours, without a worker, and says itself when it is over.
+const LONGEST_PASS: Duration = Duration::from_hours(24);
 
 /// What is remembered of a ResourceSet from one pass to the next. All of it can be made again.
 #[derive(Debug, Default)]
@@ -64,7 +68,8 @@ pub fn controller(
     let reconciler =
         ResourceSets { settings, sets: sets.clone(), kept: Mutex::new(HashMap::new()), sources: Arc::clone(&sources) };
     let field_manager = if running.field_manager.is_empty() { FIELD_MANAGER.to_owned() } else { running.field_manager };
-    let running = ControllerSettings { finalizer: Some(FINALIZER.to_owned()), field_manager, ..running };
+    let longest_pass = running.longest_pass.max(LONGEST_PASS);
+    let running = ControllerSettings { finalizer: Some(FINALIZER.to_owned()), field_manager, longest_pass, ..running };
     let followed = |kind: SourceKind| {
         let sources = Arc::clone(&sources);
         move |before: Option<&ObjectMeta>, after: Option<&ObjectMeta>, known: &Store<ResourceSet>| {
@@ -140,12 +145,10 @@ impl ResourceSetController {
 impl ResourceSets {
     /// The identity that a ResourceSet acts as (resourceset §7.11).
     pub(super) fn identity(&self, set: &ResourceSet) -> Identity {
-        // An empty name is none: it must not lead past the default account to our own rights.
-        let given = |name: &&String| !name.is_empty();
-        let named = set.spec.service_account_name.as_ref().filter(given);
-        match named.or(self.settings.default_service_account.as_ref().filter(given)) {
+        let default = self.settings.default_service_account.as_deref();
+        match account(set.spec.service_account_name.as_deref(), default) {
             Some(name) => {
-                Identity::ServiceAccount { namespace: set.namespace().unwrap_or_default(), name: name.clone() }
+                Identity::ServiceAccount { namespace: set.namespace().unwrap_or_default(), name: name.to_owned() }
             }
             None => Identity::Own,
         }
@@ -188,6 +191,12 @@ impl ResourceSets {
     }
 }
 
+/// The service account that is named, or else the default. An empty name is none: it must not lead past the default.
+fn account<'a>(named: Option<&'a str>, default: Option<&'a str>) -> Option<&'a str> {
+    let is_named = |name: &&str| !name.is_empty();
+    named.filter(is_named).or(default.filter(is_named))
+}
+
 impl Reconcile for ResourceSets {
     type Kind = ResourceSet;
 
@@ -215,5 +224,23 @@ impl Reconcile for ResourceSets {
                 revision: seen.last_applied_revision.unwrap_or_default(),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::account;
+
+    #[test]
+    fn an_empty_name_of_a_service_account_does_not_lead_past_the_default() {
+        for (named, default, wanted) in [
+            (Some("tenant"), Some("default"), Some("tenant")),
+            (None, Some("default"), Some("default")),
+            (Some(""), Some("default"), Some("default")),
+            (Some(""), None, None),
+            (None, Some(""), None),
+        ] {
+            assert_eq!(account(named, default), wanted, "{named:?} {default:?}");
+        }
     }
 }

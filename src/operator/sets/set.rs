@@ -141,6 +141,8 @@ impl Set {
         if name.is_empty() {
             return Err(ReadError { message: "resource name may not be empty".into(), ..ReadError::default() });
         }
+        plain("resource name", name)?;
+        plain("namespace", namespace.unwrap_or_default())?;
         let namespace = namespace.filter(|n| kind.namespaced && !n.is_empty());
         if kind.namespaced && namespace.is_none() {
             let message = "an empty namespace may not be set when a resource name is provided".into();
@@ -183,6 +185,18 @@ fn outcome(objects: &[Arc<Object>], keys: &[Key], report: &Report) -> SetOutcome
     SetOutcome { changes: changes.collect(), inventory: entries.map(entry).collect(), error: owned::error_of(report) }
 }
 
+/// Refuses what would be more than one segment of a path. The API server undoes escapes before it looks for slashes, so that
+/// `pod/log` or `service/proxy` in place of a name would read with these rights what is no object.
+fn plain(what: &str, text: &str) -> Result<(), ReadError> {
+    let wrong = match text {
+        "." | ".." => format!("may not be '{text}'"),
+        _ if text.contains('/') => "may not contain '/'".to_owned(),
+        _ if text.contains('%') => "may not contain '%'".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(ReadError { message: format!("invalid {what} {text:?}: [{wrong}]"), ..ReadError::default() })
+}
+
 fn unread(error: RequestError) -> ReadError {
     let not_found = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NamespaceMissing | ErrorKind::KindMissing);
     ReadError { not_found, reason: error.reason().to_owned(), message: error.message().to_owned() }
@@ -194,4 +208,23 @@ fn unserved(gvk: &Gvk, error: &Unresolved) -> ReadError {
         false => error.to_string(),
     };
     ReadError { not_found: error.is_certain(), reason: String::new(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_more_than_a_name_in_a_path_is_refused() {
+        for (text, why) in [
+            ("web/log", "may not contain '/'"),
+            ("web:80/proxy/admin", "may not contain '/'"),
+            ("web%2Flog", "may not contain '%'"),
+            ("..", "may not be '..'"),
+        ] {
+            let refused = plain("resource name", text).unwrap_err();
+            assert_eq!(refused.message, format!("invalid resource name \"{text}\": [{why}]"));
+        }
+        assert!(["", "web", "system:node:a", "a.b"].iter().all(|text| plain("resource name", text).is_ok()));
+    }
 }

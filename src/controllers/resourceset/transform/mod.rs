@@ -24,7 +24,7 @@ use crate::object::{Digest, Object, yaml};
 pub use kubeconfig::{Cluster, extract};
 
 use super::build::Step;
-use super::watch::{Source, SourceKind, sources_of};
+use super::watch::{Source, SourceKind, checksums_of, copies_of};
 
 /// Live ConfigMaps and Secrets, read with the identity that the ResourceSet acts as.
 pub trait Read: Sync {
@@ -100,13 +100,26 @@ impl Prepared {
         &self.steps
     }
 
-    /// The ConfigMaps and Secrets that are referred to.
+    /// The ConfigMaps and Secrets whose changes matter: those that data is copied of, and those outside of the set that
+    /// checksums are made of. The set's own are summed up before they are applied, and applying them must wake nobody.
     pub fn sources(&self) -> BTreeSet<Source> {
-        let open = self.slots.iter().filter_map(|slot| match slot {
-            Slot::Finished(_) => None,
-            Slot::Open(value) => Some(sources_of(value)),
-        });
-        open.flatten().collect()
+        let open = || {
+            self.slots.iter().filter_map(|slot| match slot {
+                Slot::Finished(_) => None,
+                Slot::Open(value) => Some(value),
+            })
+        };
+        let mut found: BTreeSet<Source> = open().flat_map(|value| checksums_of(value)).collect();
+        if !found.is_empty() {
+            for object in self.steps.iter().flat_map(|step| &step.objects) {
+                let is_core = object.gvk().group.is_empty() && object.gvk().version == "v1";
+                if let Some(kind) = SourceKind::parse(&object.gvk().kind).filter(|_| is_core) {
+                    found.remove(&Source::new(kind, object.namespace().unwrap_or_default(), object.name()));
+                }
+            }
+        }
+        found.extend(open().flat_map(|value| copies_of(value)));
+        found
     }
 
     /// Reads what is referred to and fills it in.

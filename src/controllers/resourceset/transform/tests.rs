@@ -161,7 +161,9 @@ async fn a_checksum_of_an_object_of_the_same_set_needs_no_read_whatever_its_step
     let config = object("ConfigMap", "c", &[], json!({ "data": { "k": "pending" } }));
     let steps = vec![step(Some("first"), &[deployment("ConfigMap/ns/c")]), step(Some("last"), &[config])];
     let live = sources("live", "MQ==");
-    let done = prepare(steps, &marks(), &mut Memo::default()).complete(&live).await.unwrap();
+    let prepared = prepare(steps, &marks(), &mut Memo::default());
+    assert!(prepared.sources().is_empty(), "applying it does not wake the set itself");
+    let done = prepared.complete(&live).await.unwrap();
     let expected = Digest::of(b"ConfigMap/ns/c\0k\0pending\0");
     assert_eq!(checksum_in(&done.steps[0].objects[0].value()).unwrap(), format!("sha256:{expected}"));
     assert!(done.external_refs.is_empty());

@@ -93,6 +93,20 @@ impl Source {
 /// The ConfigMaps and Secrets that an object takes data from by annotations of its own, and those that any `metadata` in it
 /// wants a checksum of. Annotations that say nothing understandable are passed over: applying tells of them.
 pub fn sources_of(object: &Value) -> BTreeSet<Source> {
+    let mut found = copies_of(object);
+    found.append(&mut checksums_of(object));
+    found
+}
+
+/// Those that an object is wanted a checksum of, at any depth.
+pub fn checksums_of(object: &Value) -> BTreeSet<Source> {
+    let mut found = BTreeSet::new();
+    add_checksums(object, &mut found);
+    found
+}
+
+/// Those that an object takes data from.
+pub fn copies_of(object: &Value) -> BTreeSet<Source> {
     let mut found = BTreeSet::new();
     let own = |key: &str| object.get("metadata")?.get("annotations")?.get(key)?.as_str();
     if let Some(kind) = SourceKind::of(object) {
@@ -102,7 +116,6 @@ pub fn sources_of(object: &Value) -> BTreeSet<Source> {
             found.extend(from.map(|from| Source(format!("Secret/{from}"))));
         }
     }
-    add_checksums(object, &mut found);
     found
 }
 
