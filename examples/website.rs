@@ -82,8 +82,7 @@ impl Composite for Websites {
     }
 }
 
-#[allow(dead_code, reason = "the tests run the operator without this")]
-#[allow(clippy::print_stdout, reason = "the definition is what was asked for")]
+#[allow(dead_code, clippy::print_stdout, reason = "the tests run the operator without this; definitions are printed")]
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("crd") {
