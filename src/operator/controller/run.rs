@@ -360,10 +360,9 @@ pub(super) async fn bounded(longest: Duration, work: Scoped<Next>, waits: &Waits
             let error = format!("the pass was given up: it took more than {} s", longest.as_secs());
             return Some(Next::Retry { cause: "deadline".into(), error });
         }
-        match tokio::time::timeout((longest - worked).max(SHORTEST_LOOK), &mut work).await {
-            Ok(ended) => return ended.ok(),
-            // It may have waited meanwhile.
-            Err(_) => {}
+        // Without an end it may have waited meanwhile.
+        if let Ok(ended) = tokio::time::timeout((longest - worked).max(SHORTEST_LOOK), &mut work).await {
+            return ended.ok();
         }
     }
 }
