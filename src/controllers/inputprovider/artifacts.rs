@@ -78,9 +78,8 @@ impl Reads {
     async fn select(&self, selector: &ArtifactSelector) -> Result<Vec<DynamicObject>, String> {
         let namespace = selector.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(&self.namespace);
         let name = selector.name.as_deref().filter(|name| !name.is_empty());
-        if let Some(text) =
-            [Some(namespace).filter(|namespace| *namespace != ALL), name].into_iter().flatten().find(|t| !fits(t))
-        {
+        // In all namespaces neither stands in a path.
+        if let Some(text) = [Some(namespace), name].into_iter().flatten().find(|t| namespace != ALL && !fits(t)) {
             return Err(format!(
                 "invalid resource name '{}': expected letters, digits, '-' and '.'",
                 text.escape_debug()

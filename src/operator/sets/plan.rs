@@ -26,8 +26,6 @@ impl Set {
         for step in &mut plan.steps {
             step.action = match (results.get(&step.target.key), &step.action) {
                 (Some(Done::Unchanged), Action::Apply(_)) => Action::Keep,
-                // Live, and only not known to a process that has applied nothing yet.
-                (Some(Done::Configured), Action::Apply(Why::New)) => Action::Apply(Why::Changed),
                 (Some(Done::Failed(failure)), Action::Apply(_)) => match failure.kind {
                     FailureKind::Namespace | FailureKind::UnknownKind => Action::Apply(Why::New),
                     _ => Action::Reject(failure.message.clone()),

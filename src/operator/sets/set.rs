@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::apply::{Done, Report};
@@ -33,6 +34,9 @@ pub struct Sets {
 struct Shared {
     owned: Owned,
     runs: AtomicBool,
+    /// Whether somebody hears of drift, and the news that somebody does.
+    heard: AtomicBool,
+    listens: Notify,
 }
 
 /// The set of one owner, as one identity.
@@ -53,7 +57,12 @@ impl Sets {
         if config.auth_info.impersonate.is_some() {
             return Err(SetsError::Impersonating);
         }
-        let shared = Shared { owned: Owned::new(client, settings), runs: AtomicBool::new(false) };
+        let shared = Shared {
+            owned: Owned::new(client, settings),
+            runs: AtomicBool::new(false),
+            heard: AtomicBool::new(false),
+            listens: Notify::new(),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -61,10 +70,14 @@ impl Sets {
     pub async fn run(&self, stop: Stop) {
         self.shared.runs.store(true, Ordering::Release);
         let cluster = self.shared.owned.cluster();
-        // Nobody waits for single changes: the next apply looks at each of its objects.
+        // While nobody waits for single changes they are let go: the next apply looks at each of its objects.
         let forget = async {
-            loop {
-                drop(cluster.live().changed().await);
+            while !self.shared.heard.load(Ordering::Acquire) {
+                tokio::select! {
+                    biased;
+                    () = self.shared.listens.notified() => {}
+                    changed = cluster.live().changed() => drop(changed),
+                }
             }
         };
         stop.or(async { tokio::join!(cluster.run_watches(), forget) }).await;
@@ -74,6 +87,9 @@ impl Sets {
     /// Waits until others have changed or removed live objects of any set, and gives their keys; `None` when there are too
     /// many to name. What is written here does not count.
     pub async fn drifted(&self) -> Option<Vec<Key>> {
+        if !self.shared.heard.swap(true, Ordering::AcqRel) {
+            self.shared.listens.notify_one();
+        }
         let changed = self.shared.owned.cluster().live().changed().await;
         (!changed.all).then_some(changed.keys)
     }

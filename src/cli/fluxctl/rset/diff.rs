@@ -82,6 +82,10 @@ fn entries(inventory: &Inventory) -> Vec<Entry> {
     parsed.map(|(key, version)| Entry { key, version }).collect()
 }
 
+/// Why an object would be applied, in the plan's words.
+const NEW: &str = "new";
+const CHANGED: &str = "changed";
+
 /// The plan as it is shown, with the fields of what would change.
 async fn view(set: &Set, plan: &Plan, how: &ApplyHow) -> Result<PlanView, Problem> {
     let mut view = PlanView { reach: "whole".to_owned(), fresh: true, ..PlanView::default() };
@@ -106,7 +110,13 @@ async fn view(set: &Set, plan: &Plan, how: &ApplyHow) -> Result<PlanView, Proble
         };
         if action == "apply" || action == "delete" {
             match set.preview(&planned.target, how).await {
-                Ok(preview) => step.diff = Some(diff(preview.live.as_ref(), preview.after.as_ref())),
+                Ok(preview) => {
+                    // This process has applied nothing yet, so that the plan knows no live object.
+                    if preview.live.is_some() && step.reason.as_deref() == Some(NEW) {
+                        step.reason = Some(CHANGED.to_owned());
+                    }
+                    step.diff = Some(diff(preview.live.as_ref(), preview.after.as_ref()));
+                }
                 Err(error) => step.diff_error = Some(error),
             }
         }
@@ -138,8 +148,8 @@ fn compared(before: &BTreeMap<Key, Object>, after: &BTreeMap<Key, Object>) -> Pl
     for (key, object) in after {
         match before.get(key) {
             Some(old) if old.digest() == object.digest() => view.kept += 1,
-            Some(old) => view.steps.push(step(object, ("apply", "changed"), (Some(old.value()), Some(object.value())))),
-            None => view.steps.push(step(object, ("apply", "new"), (None, Some(object.value())))),
+            Some(old) => view.steps.push(step(object, ("apply", CHANGED), (Some(old.value()), Some(object.value())))),
+            None => view.steps.push(step(object, ("apply", NEW), (None, Some(object.value())))),
         }
     }
     for (_, old) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
