@@ -172,7 +172,11 @@ pub fn image(data: &[u8]) {
         Err(refusal) => return assert!(refusal.to_string().ends_with("invalid image ID")),
     };
     assert_eq!(image.full(), text);
-    assert_eq!(image.to_string().parse::<ImageRef>().map(|short| short.canonical()), Ok(image.canonical()));
+    // A slash in a tag counts when the domain is looked for, as in v1, and the short form has no tag beside a digest.
+    if image.digest.is_none() || !image.tag.contains('/') {
+        let short = image.to_string().parse::<ImageRef>();
+        assert_eq!(short.map(|short| short.canonical()), Ok(image.canonical()), "{text:?}");
+    }
     let tagged = image.with_tag("v1");
     assert_eq!((tagged.name, tagged.tag.as_str()), (image.name, "v1"));
 }

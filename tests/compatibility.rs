@@ -92,7 +92,8 @@ fn the_page_has_every_metric() {
     let mut metrics = Vec::new();
     for file in rust_files(&top().join("src/report")) {
         let elsewhere = ["tests.rs", "controllers.rs", "tokens.rs"].iter().any(|name| file.ends_with(name));
-        if file.to_string_lossy().contains("metrics") && !elsewhere {
+        let path = file.to_string_lossy().into_owned();
+        if path.contains("metrics") && !path.contains("/tests/") && !elsewhere {
             let text = std::fs::read_to_string(file).unwrap();
             let names = quoted(&text).filter(|text| text.starts_with("flux_") || text.starts_with("fluxd_"));
             metrics.extend(names.filter(|name| !name.contains(['{', ' '])).map(str::to_owned));
